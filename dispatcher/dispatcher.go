@@ -1,92 +1,205 @@
-// Package dispatcher is the pipeline.
+// Package dispatcher runs requests: it takes parsed operations and a caller, leads every operation
+// through the pipeline of dispatch.md 1, and answers with one envelope (request.md 8).
+//
+// The pipeline is one function, operate in pipeline.go, read from top to bottom: internal
+// verbs, help, $prev, namespace, audit store, params and checks, gate, obligations, handler, record.
+// Its order is a security property, so there is no chain of decorators and no second way in: single
+// operations, parallel ones, steps of a chain and verbs called by verbs all go through it.
+//
+// What the package does not do: it parses no text (dispatcher/request), knows no OPA, CEL, SQL or
+// MCP type (it declares the small interfaces it needs, cmd/verbgate wires them), and opens no
+// listener.
+//
+// Invariants. Nothing reaches a handler that the gate has not allowed, but for the configured
+// fail-open on infrastructure errors, which leaves its mark in the entry, the audit record, a counter
+// and the log. A Token is made here and nowhere else, after the namespace has been judged. A result
+// is encoded once, when the handler returns, and is immutable from then on. The verb table never
+// changes after Open, so reading it takes no lock.
 package dispatcher
 
 import (
 	"context"
-	"time"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
 
-	"github.com/verbgate/verbgate/dispatcher/request"
 	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
 
-// Source is the edge a request came in by. The zero value is a caller from outside the process.
-type Source string
+// Dispatcher runs requests. Make one with New, then Open it; it is safe for concurrent use.
+type Dispatcher struct {
+	gate     policy.Gate
+	failOpen bool
+	checks   Checker
+	backends BackendOpener
+	record   recorder
+	hooks    []Hook
+	limits   Limits
+	log      *slog.Logger
 
-// The sources of dispatch.md 1.
-const (
-	MCP  Source = "mcp"
-	Wire Source = "wire"
-	CLI  Source = "cli"
-)
+	order     []*pack // in the order of opening: requirements first
+	verbs     map[string]*verb
+	catalogue []packs.Listing // public verbs, sorted by name
+	available string          // their names, for the unknown-verb message
 
-// Caller is who sends a request and by which way. The edge that carries the connection fills it in;
-// nothing in a request can change it.
-type Caller struct {
-	Source    Source
-	Transport string // stdio, http, unix, tls, …
-	SessionID string
-	Actor     policy.Actor
-	Namespace string   // the caller's default namespace; "" means DefaultNamespace
-	Visible   []string // further namespaces the caller may read when it names none
+	outage  outage
+	closing context.Context // done when Close begins; ends every running request
+	close   context.CancelFunc
+	mu      sync.RWMutex // guards open and running.Add against Close
+	open    bool
+	running sync.WaitGroup
+	stats   stats
 }
 
-// DefaultNamespace is the namespace of callers that have none of their own.
-const DefaultNamespace = "local"
-
-// Recorder stores audit records. The dispatcher calls it once a request.
-type Recorder interface {
-	// Append makes the batch durable, all of it or nothing. An empty batch asks whether the store
-	// can commit at all. An error means that the store is down.
-	Append(ctx context.Context, batch []policy.Record) error
+// pack is one pack with what it was opened into.
+type pack struct {
+	pack     packs.Pack
+	manifest packs.Manifest
+	backend  string
+	instance packs.Instance
 }
 
-// Checker runs the packs' checks on the params of one operation.
-type Checker interface {
-	// Check returns nil when every check of in.Verb holds, a *CheckError for the first that does
-	// not, and any other error for one that could not be evaluated or was cut short; both refuse.
-	Check(ctx context.Context, in *policy.Input) error
+// verb is one row of the verb table.
+type verb struct {
+	packs.Verb
+	pack              *pack
+	handler           packs.Handler
+	locator           packs.Locator // nil unless the manifest names a resource
+	declaresNamespace bool
 }
 
-// CheckCompiler makes a Checker of the packs' manifests. The error joins every problem found.
-type CheckCompiler interface {
-	Compile(manifests []packs.Manifest) (Checker, error)
+// Stats counts what an operator should know of.
+type Stats struct {
+	GateUnavailableAllowed int64 // operations that ran although the gate could not decide
+	AuditUnavailable       int64 // operations refused because the audit store was down
+	ParseErrorsDropped     int64 // parse errors too many to record one by one
+	HookErrors             int64
 }
 
-// BackendOpener opens the store a pack keeps its records in, migrated to the pack's schema.
-type BackendOpener interface {
-	OpenBackend(ctx context.Context, backend, pack string, schema packs.Schema) (packs.Backend, error)
+type stats struct {
+	gateUnavailableAllowed, auditUnavailable, parseErrorsDropped, hookErrors atomic.Int64
 }
 
-// Sealer replaces a sensitive value by a keyed hash (dispatch.md 7).
-type Sealer interface {
-	// Seal returns the sealed form of the plain JSON value at path, e.g. "params.token".
-	Seal(path string, value any) any
+// New checks the configuration and every pack's manifest. It starts nothing. The error joins all
+// problems found (dispatch.md 9).
+func New(cfg Config) (*Dispatcher, error) {
+	cfg = cfg.withDefaults()
+	table, err := boot(cfg)
+	if err != nil {
+		return nil, fmt.Errorf("the packs and the configuration do not fit together:\n%w", err)
+	}
+	d := &Dispatcher{
+		gate: cfg.Gate, failOpen: cfg.FailOpen, checks: table.checks, backends: cfg.Backends, hooks: cfg.Hooks,
+		limits: cfg.Limits, log: cfg.Log,
+		order: table.order, verbs: table.verbs, catalogue: table.catalogue, available: table.available,
+	}
+	d.record = recorder{
+		store: cfg.Audit, sealer: cfg.Sealer, params: cfg.RecordParams, timeout: cfg.Limits.AuditTimeout, log: cfg.Log,
+		dropped: &d.stats.parseErrorsDropped,
+	}
+	d.outage.log = cfg.Log
+	d.closing, d.close = context.WithCancel(context.Background())
+	return d, nil
 }
 
-// Hook hears of every successful operation after its audit record is stored. Its error is logged and
-// never returned to the caller.
-type Hook interface {
-	OnDispatch(ctx context.Context, e Event) error
+// Open opens the packs, requirements first. When one does not open, those before it are closed again.
+func (d *Dispatcher) Open(ctx context.Context) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i, p := range d.order {
+		if err := d.openPack(ctx, p); err != nil {
+			return errors.Join(fmt.Errorf("open pack %s: %w", p.manifest.Name, err), closePacks(d.order[:i]))
+		}
+	}
+	d.record.start()
+	d.open = true
+	return nil
 }
 
-// Event is what a Hook hears.
-type Event struct {
-	Record policy.Record
-	Result []byte // the operation's result as JSON, as the caller gets it
+func (d *Dispatcher) openPack(ctx context.Context, p *pack) error {
+	env := packs.Env{Log: d.log.With("pack", p.manifest.Name)}
+	if len(p.manifest.Schema.Migrations) > 0 {
+		if d.backends == nil {
+			return fmt.Errorf("it keeps records in backend %q, and no backends are configured", p.backend)
+		}
+		backend, err := d.backends.OpenBackend(ctx, p.backend, p.manifest.Name, p.manifest.Schema)
+		if err != nil {
+			return err
+		}
+		env.Backend = backend
+	}
+	instance, err := p.pack.Open(ctx, env)
+	if err != nil {
+		return err
+	}
+	if err := d.bind(p, instance); err != nil {
+		return errors.Join(err, instance.Close())
+	}
+	p.instance = instance
+	return nil
 }
 
-// Limits bound a request. Zero fields take the defaults of dispatch.md and request.md.
-type Limits struct {
-	RequestTimeout time.Duration // 60 s
-	LocateTimeout  time.Duration // 1 s
-	AuditTimeout   time.Duration // 10 s
-	Parallel       int           // 8 operations at once
+// bind gives every verb of a pack its handler, and finds what is missing or too much.
+func (d *Dispatcher) bind(p *pack, instance packs.Instance) error {
+	handlers := instance.Handlers()
+	locator, _ := instance.(packs.Locator)
+	var problems []error
+	for _, v := range p.manifest.Verbs {
+		row := d.verbs[v.Name]
+		row.handler = handlers[v.Name]
+		if row.handler == nil {
+			problems = append(problems, fmt.Errorf("verb %s has no handler", v.Name))
+		}
+		if v.Resource != "" {
+			if locator == nil {
+				problems = append(problems, fmt.Errorf("verb %s names a resource, and the pack cannot locate records", v.Name))
+			}
+			row.locator = locator
+		}
+	}
+	for name := range handlers {
+		if row := d.verbs[name]; row == nil || row.pack != p {
+			problems = append(problems, fmt.Errorf("it has a handler for %s, a verb its manifest does not declare", name))
+		}
+	}
+	return errors.Join(problems...)
 }
 
-// Run's signature, for the edges:
-//
-//	func (d *Dispatcher) Run(ctx context.Context, caller Caller, req *request.Request) *Envelope
-//	func (d *Dispatcher) RecordParseError(ctx context.Context, caller Caller, err *request.Error)
-//	func (d *Dispatcher) Catalogue() []packs.Listing
-var _ *request.Request
+// Close ends every running request, waits for it, and closes the packs in reverse order. Requests that
+// come later are refused. It is safe to call more than once.
+func (d *Dispatcher) Close() error {
+	d.close()
+	d.mu.Lock()
+	wasOpen := d.open
+	d.open = false
+	d.mu.Unlock()
+	d.running.Wait()
+	if !wasOpen {
+		return nil
+	}
+	d.record.stop()
+	return closePacks(d.order)
+}
+
+func closePacks(order []*pack) error {
+	var problems []error
+	for i := len(order) - 1; i >= 0; i-- {
+		if err := order[i].instance.Close(); err != nil {
+			problems = append(problems, fmt.Errorf("close pack %s: %w", order[i].manifest.Name, err))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+// Stats returns the counters so far.
+func (d *Dispatcher) Stats() Stats {
+	return Stats{
+		GateUnavailableAllowed: d.stats.gateUnavailableAllowed.Load(),
+		AuditUnavailable:       d.stats.auditUnavailable.Load(),
+		ParseErrorsDropped:     d.stats.parseErrorsDropped.Load(),
+		HookErrors:             d.stats.hookErrors.Load(),
+	}
+}
