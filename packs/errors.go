@@ -78,3 +78,18 @@ type InvokeError struct {
 }
 
 func (e *InvokeError) Error() string { return fmt.Sprintf("%s: %s", e.Verb, e.Message) }
+
+// CheckError says that a check of a pack refuses the params of a call (dispatch.md 5). It is the
+// caller's invalid_params, with the check's name and Message.
+type CheckError struct {
+	Check   string // the check's name
+	Message string // for the caller, without the engine's text
+	// Err is nil when the check ran and said no. Otherwise the check could not be evaluated or was
+	// cut short, and Err says why, for the log only; a withdrawn call is found in it by errors.Is.
+	Err error
+}
+
+func (e *CheckError) Error() string { return fmt.Sprintf("check %s: %s", e.Check, e.Message) }
+
+// Unwrap returns why the check could not be evaluated, or nil.
+func (e *CheckError) Unwrap() error { return e.Err }

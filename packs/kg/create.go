@@ -1,0 +1,215 @@
+package kg
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"time"
+
+	"github.com/verbgate/verbgate/packs"
+)
+
+// created is the answer to create with items.
+type created struct {
+	Count int      `json:"count"`
+	IDs   []string `json:"ids"`
+}
+
+// create makes one record, or all of items or none.
+func (g *graph) create(ctx context.Context, call *packs.Call) (any, error) {
+	if _, many := call.Params["items"]; !many {
+		r, err := newRecord(call, &fields{from: call.Params})
+		if err != nil {
+			return nil, err
+		}
+		return writing(ctx, g.store, func(tx *sql.Tx) (*record, error) { return r, insert(ctx, tx, []*record{r}) })
+	}
+	records, err := newRecords(call)
+	if err != nil {
+		return nil, err
+	}
+	return writing(ctx, g.store, func(tx *sql.Tx) (created, error) {
+		out := created{Count: len(records), IDs: make([]string, len(records))}
+		for i, r := range records {
+			out.IDs[i] = r.ID
+		}
+		return out, insert(ctx, tx, records)
+	})
+}
+
+func newRecords(call *packs.Call) ([]*record, error) {
+	if len(call.Params) > 1 {
+		return nil, &packs.InvalidError{Param: "items", Message: "stands alone: put kind and the other fields into each item"}
+	}
+	items, ok := call.Params["items"].([]any)
+	switch {
+	case !ok:
+		return nil, &packs.InvalidError{Param: "items", Message: `must be an array of objects, as in [{"kind": "note", "content": "…"}]`}
+	case len(items) == 0:
+		return nil, &packs.InvalidError{Param: "items", Message: "is empty; there is nothing to create"}
+	case len(items) > maxItems:
+		return nil, &packs.InvalidError{Param: "items", Message: fmt.Sprintf("has %d elements, more than the %d allowed; split it", len(items), maxItems)}
+	}
+	records := make([]*record, len(items))
+	for i, item := range items {
+		m, ok := item.(map[string]any)
+		if !ok {
+			return nil, &packs.InvalidError{Param: fmt.Sprintf("items[%d]", i), Message: `must be an object, as in {"kind": "note", "content": "…"}`}
+		}
+		r, err := newRecord(call, &fields{from: m, where: fmt.Sprintf("items[%d].", i)})
+		if err != nil {
+			return nil, err
+		}
+		records[i] = r
+	}
+	return records, nil
+}
+
+// newRecord reads and completes a new record.
+func newRecord(call *packs.Call, f *fields) (*record, error) {
+	r := &record{Namespace: call.Token.Namespace(), CreatedAt: stamp(call.Time), UpdatedAt: stamp(call.Time)}
+	kind, how := f.text("kind", maxLabel)
+	switch {
+	case how != given:
+		f.fail("kind", `is missing; write kind="entity" or kind="note"`)
+	case *kind == kindEntity:
+		f.only("is no field of an entity", "kind", "entity_kind", "name", "description", "tags", "properties")
+		r.Kind = kindEntity
+		r.EntityKind = required(f, "entity_kind", `say what sort of thing it is, as in entity_kind="concept"`, f.label)
+		r.Name = required(f, "name", `an entity needs one, as in name="LoRA"`, bounded(f.spoken, maxName))
+		r.Description, _ = f.text("description", maxText)
+	case *kind == kindNote:
+		f.only("is no field of a note", "kind", "note_kind", "title", "content", "tags", "properties")
+		r.Kind = kindNote
+		r.NoteKind, _ = f.label("note_kind")
+		r.Title, _ = f.spoken("title", maxName)
+		r.Content = required(f, "content", `a note needs text, as in content="…"`, bounded(f.spoken, maxText))
+	default:
+		f.fail("kind", `must be "entity" or "note"; edges are made with link`)
+	}
+	r.Tags, _ = f.tags()
+	props, _ := f.object("properties")
+	r.Properties = f.properties(props)
+	if f.err != nil {
+		return nil, f.err
+	}
+	var err error
+	r.ID, err = newID()
+	return r, err
+}
+
+func required(f *fields, name, hint string, read func(string) (*string, presence)) *string {
+	s, how := read(name)
+	if how != given {
+		f.fail(name, "is missing; %s", hint)
+	}
+	return s
+}
+
+func bounded(read func(string, int) (*string, presence), limit int) func(string) (*string, presence) {
+	return func(name string) (*string, presence) { return read(name, limit) }
+}
+
+// insert stores new records, in order.
+func insert(ctx context.Context, tx *sql.Tx, records []*record) error {
+	w, err := newIndexWriter(ctx, tx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	stmt, err := tx.PrepareContext(ctx, `
+		INSERT INTO kg_records (id, kind, sub_kind, namespace, created_at, updated_at, name, name_fold, tags, properties, body)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for _, r := range records {
+		tags, err := encode(r.Tags)
+		if err != nil {
+			return err
+		}
+		res, err := stmt.ExecContext(ctx, r.ID, r.Kind, *r.subKind(), r.Namespace, r.CreatedAt, r.UpdatedAt,
+			*r.name(), r.foldedName(), tags, string(r.Properties), *r.body())
+		if err != nil {
+			return err
+		}
+		if r.seq, err = res.LastInsertId(); err != nil {
+			return err
+		}
+		if err := w.add(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// save stores a changed record and its index entries. The kind, the namespace and the id never change.
+func save(ctx context.Context, tx *sql.Tx, r *record, now time.Time) error {
+	r.UpdatedAt = stamp(now)
+	tags, err := encode(r.Tags)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.ExecContext(ctx, `
+		UPDATE kg_records SET sub_kind = ?, updated_at = ?, name = ?, name_fold = ?, tags = ?, properties = ?, body = ? WHERE seq = ?`,
+		*r.subKind(), r.UpdatedAt, *r.name(), r.foldedName(), tags, string(r.Properties), *r.body(), r.seq); err != nil {
+		return err
+	}
+	if err := removeFromIndex(ctx, tx, r.seq); err != nil {
+		return err
+	}
+	w, err := newIndexWriter(ctx, tx)
+	if err != nil {
+		return err
+	}
+	defer w.close()
+	return w.add(ctx, r)
+}
+
+// indexWriter adds records to the tag and full text indexes.
+type indexWriter struct{ tag, fts *sql.Stmt }
+
+func newIndexWriter(ctx context.Context, tx *sql.Tx) (*indexWriter, error) {
+	tag, err := tx.PrepareContext(ctx, `INSERT INTO kg_tags (record, tag) VALUES (?, ?)`)
+	if err != nil {
+		return nil, err
+	}
+	fts, err := tx.PrepareContext(ctx, `INSERT INTO kg_fts (rowid, name, body, tags) VALUES (?, ?, ?, ?)`)
+	if err != nil {
+		_ = tag.Close()
+		return nil, err
+	}
+	return &indexWriter{tag: tag, fts: fts}, nil
+}
+
+func (w *indexWriter) close() {
+	// They end with the transaction anyway; its commit reports what matters.
+	_ = w.tag.Close()
+	_ = w.fts.Close()
+}
+
+func (w *indexWriter) add(ctx context.Context, r *record) error {
+	var tags []byte
+	for _, t := range r.Tags {
+		if _, err := w.tag.ExecContext(ctx, r.seq, t); err != nil {
+			return err
+		}
+		tags = appendIndexed(tags, t)
+	}
+	_, err := w.fts.ExecContext(ctx, r.seq, indexed(*r.name()), indexed(*r.body()), string(tags))
+	return err
+}
+
+func removeFromIndex(ctx context.Context, tx *sql.Tx, seq int64) error {
+	if _, err := tx.ExecContext(ctx, `DELETE FROM kg_tags WHERE record = ?`, seq); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM kg_fts WHERE rowid = ?`, seq)
+	return err
+}
+
+// load reads a record that was found in the same transaction.
+func load(ctx context.Context, tx *sql.Tx, seq int64) (*record, error) {
+	return scanRecord(tx.QueryRowContext(ctx, `SELECT `+recordColumns+` FROM kg_records r WHERE r.seq = ?`, seq).Scan)
+}

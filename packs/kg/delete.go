@@ -1,0 +1,56 @@
+package kg
+
+import (
+	"context"
+	"database/sql"
+
+	"github.com/verbgate/verbgate/packs"
+)
+
+// deleted is the answer to delete.
+type deleted struct {
+	ID           string `json:"id"`
+	Kind         string `json:"kind"`
+	Deleted      bool   `json:"deleted"`
+	EdgesDeleted int64  `json:"edges_deleted"`
+}
+
+// delete removes a record with all its edges, whoever wrote them, or one edge.
+func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
+	id, err := parseID("id", call.Params.String("id"))
+	if err != nil {
+		return nil, err
+	}
+	return writing(ctx, g.store, func(tx *sql.Tx) (deleted, error) {
+		p, err := id.find(ctx, tx, call.Token.Readable())
+		if err != nil {
+			return deleted{}, err
+		}
+		out := deleted{ID: p.id, Kind: p.kind, Deleted: true}
+		if p.kind == kindEdge {
+			_, err = tx.ExecContext(ctx, `DELETE FROM kg_edges WHERE seq = ?`, p.seq)
+			return out, err
+		}
+		out.EdgesDeleted, err = affected(tx.ExecContext(ctx, `DELETE FROM kg_edges WHERE source = ?1 OR target = ?1`, p.seq))
+		if err != nil {
+			return deleted{}, err
+		}
+		return out, remove(ctx, tx, p.seq)
+	})
+}
+
+// remove takes a record without edges out of the store and the indexes.
+func remove(ctx context.Context, tx *sql.Tx, seq int64) error {
+	if err := removeFromIndex(ctx, tx, seq); err != nil {
+		return err
+	}
+	_, err := tx.ExecContext(ctx, `DELETE FROM kg_records WHERE seq = ?`, seq)
+	return err
+}
+
+func affected(res sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return res.RowsAffected()
+}
