@@ -11,8 +11,13 @@ package policy
 
 import (
 	"context"
+	"errors"
 	"time"
 )
+
+// ErrGateClosed is the Cause of a Stopped decision when the gate was closed, at shutdown. The other
+// causes are context.Canceled and context.DeadlineExceeded.
+var ErrGateClosed = errors.New("the gate is closed")
 
 // Gate judges operations. Implementations are safe for concurrent use.
 type Gate interface {
