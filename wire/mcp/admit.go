@@ -1,0 +1,45 @@
+package mcp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/dispatcher/request"
+)
+
+// errNoTicket is a fault of the parser: an error that is none of its own.
+var errNoTicket = errors.New("the parser failed")
+
+// admit turns a tool call into a ticket in the context, under which the library may handle the
+// frame's message. Parsing happens here and nowhere else. done must be called when the call has been
+// answered; it is never nil.
+func (s *Server) admit(ctx context.Context, caller dispatcher.Caller, f *frame) (_ context.Context, done func(), _ *refusal) {
+	nothing := func() {}
+	if f.intent != toolCall {
+		return ctx, nothing, nil
+	}
+	size := len(f.ops)
+	if !s.slots.admit(size) {
+		return nil, nothing, &refusal{id: f.id, code: codeBusy, message: "too many requests are waiting; nothing has run, try again later"}
+	}
+	req, err := request.Parse(f.ops)
+	if err != nil {
+		s.slots.leave(size)
+		var parse *request.Error
+		if !errors.As(err, &parse) {
+			s.log.Error("ops could not be parsed", "error", fmt.Errorf("%w: %w", errNoTicket, err))
+			return nil, nothing, &refusal{id: f.id, code: codeInternal, message: errInternal.Error()}
+		}
+		s.runner.RecordParseError(ctx, caller, parse)
+		return nil, nothing, opsRefusal(f.id, parse)
+	}
+	ctx = context.WithValue(ctx, ticketKey{}, &ticket{caller: caller, req: req})
+	return ctx, func() { s.slots.leave(size) }, nil
+}
+
+// tooLong refuses a message that was not read to its end.
+func (s *Server) tooLong() *refusal {
+	return &refusal{code: codeInvalidRequest, message: fmt.Sprintf("the message is longer than %d bytes, the limit; nothing of it was read, split the request", s.maxBytes)}
+}

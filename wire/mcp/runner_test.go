@@ -1,0 +1,143 @@
+package mcp_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/dispatcher/request"
+	"github.com/verbgate/verbgate/packs"
+	"github.com/verbgate/verbgate/wire/mcp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+const secret = "hunter2-DSN"
+
+// runner is a small Runner: it answers by the name of each operation and notes what it saw.
+type runner struct {
+	mu     sync.Mutex
+	ran    []string            // "kind:id source transport op", in order of arrival
+	parse  []*request.Error    // RecordParseError
+	caller []dispatcher.Caller // of every Run
+
+	started chan string // the tool of every op that waits, once it does
+	ended   chan string // and once its context has ended it
+	release chan struct{}
+}
+
+func newRunner() *runner {
+	return &runner{started: make(chan string, 1000), ended: make(chan string, 1000), release: make(chan struct{})}
+}
+
+func (r *runner) RecordParseError(_ context.Context, _ dispatcher.Caller, err *request.Error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.parse = append(r.parse, err)
+}
+
+func (r *runner) Run(ctx context.Context, caller dispatcher.Caller, req *request.Request) *dispatcher.Envelope {
+	r.mu.Lock()
+	r.caller = append(r.caller, caller)
+	for _, op := range req.Ops {
+		r.ran = append(r.ran, fmt.Sprintf("%s %s %s %s", caller.Actor, caller.Source, caller.Transport, op.Tool))
+	}
+	r.mu.Unlock()
+	env := &dispatcher.Envelope{Status: "success", RequestID: "r1"}
+	for i, op := range req.Ops {
+		e := dispatcher.Entry{Tool: op.Tool, DecisionID: fmt.Sprintf("d%d", i)}
+		switch op.Tool {
+		case "deny":
+			e.Code, e.Error = "permission_denied", `permission denied for verb "deny": no`
+		case "wait":
+			r.started <- op.Tool
+			select {
+			case <-ctx.Done():
+				r.ended <- op.Tool
+				e.Code, e.Error = "cancelled", "cancelled"
+			case <-r.release:
+				e.OK, e.Result = true, json.RawMessage(`"released"`)
+			}
+		case "crash":
+			panic(secret)
+		case "goexit":
+			runtime.Goexit()
+		case "nothing":
+			return nil
+		case "unencodable":
+			e.Error = func() {}
+		case "big":
+			e.OK, e.Result = true, json.RawMessage(`"`+string(make16(6<<20))+`"`)
+		case "unasked":
+			e.OK, e.DecisionID = true, ""
+		default:
+			e.OK, e.Result = true, json.RawMessage(`{"exact":9007199254740993,"html":"<b>&"}`)
+		}
+		env.Results = append(env.Results, e)
+		env.Summary.Total++
+		if e.OK {
+			env.Summary.Succeeded++
+		} else {
+			env.Summary.Failed++
+			env.Status = "partial"
+		}
+	}
+	return env
+}
+
+func make16(n int) []byte {
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = 'x'
+	}
+	return b
+}
+
+func (r *runner) runs() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]string{}, r.ran...)
+}
+
+func (r *runner) parseErrors() []*request.Error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]*request.Error{}, r.parse...)
+}
+
+func (r *runner) callers() []dispatcher.Caller {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return append([]dispatcher.Caller{}, r.caller...)
+}
+
+var verbs = []packs.Listing{
+	{Verb: "get", Pack: "kg", Category: packs.Assertive, Signature: "get(id: string)", Description: "Fetch a record."},
+	{Verb: "memory.recall", Pack: "memory", Category: packs.Assertive, Signature: "memory.recall(query: string, limit?: integer)", Description: "Search memories."},
+}
+
+func testConfig(r mcp.Runner) mcp.Config {
+	cfg := mcp.Config{Runner: r, Verbs: verbs, Version: "v0.0.1"}
+	cfg.Caller.Actor.Kind, cfg.Caller.Actor.ID = "user", "ada"
+	cfg.Caller.Actor.Groups = []string{"staff"}
+	cfg.Caller.Visible = []string{"team"}
+	return cfg
+}
+
+func newServer(t testing.TB, r mcp.Runner, change ...func(*mcp.Config)) *mcp.Server {
+	t.Helper()
+	cfg := testConfig(r)
+	for _, c := range change {
+		c(&cfg)
+	}
+	s, err := mcp.New(cfg)
+	require.NoError(t, err)
+	return s
+}
