@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"bytes"
 	"encoding/json"
 	"time"
 )
@@ -45,4 +46,36 @@ type Record struct {
 	Gate        string          `json:"gate,omitempty"`
 	Revision    string          `json:"revision,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"` // sealed already where they must be
+}
+
+// MarshalJSON is the record as dispatch.md 7 shows it: with duration_us, and with [] for no
+// obligations.
+func (r Record) MarshalJSON() ([]byte, error) {
+	type plain Record
+	if r.Obligations == nil {
+		r.Obligations = []string{}
+	}
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false) // whoever encodes the record decides that
+	err := encoder.Encode(struct {
+		plain
+		DurationUS int64 `json:"duration_us"`
+	}{plain(r), r.Duration.Microseconds()})
+	return text.Bytes(), err
+}
+
+// UnmarshalJSON reads what MarshalJSON writes. The duration is exact to the microsecond.
+func (r *Record) UnmarshalJSON(text []byte) error {
+	type plain Record
+	var with struct {
+		plain
+		DurationUS int64 `json:"duration_us"`
+	}
+	if err := json.Unmarshal(text, &with); err != nil {
+		return err
+	}
+	*r = Record(with.plain)
+	r.Duration = time.Duration(with.DurationUS) * time.Microsecond
+	return nil
 }

@@ -1,0 +1,134 @@
+package audit
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/verbgate/verbgate/policy"
+)
+
+// migrations of the store. What is asked for by value has a column; obligations and params, which
+// are only ever read whole, are JSON. Time is text that sorts: exact to the nanosecond, legible in
+// any SQLite shell. AUTOINCREMENT keeps cursors rising whatever becomes of old rows.
+var migrations = []string{`
+CREATE TABLE records (
+	cursor      INTEGER PRIMARY KEY AUTOINCREMENT,
+	id          TEXT    NOT NULL UNIQUE,
+	kind        TEXT    NOT NULL,
+	time        TEXT    NOT NULL,
+	request_id  TEXT    NOT NULL,
+	decision_id TEXT    NOT NULL,
+	op_index    INTEGER NOT NULL,
+	op_count    INTEGER NOT NULL,
+	source      TEXT    NOT NULL,
+	session_id  TEXT    NOT NULL,
+	actor       TEXT    NOT NULL,
+	namespace   TEXT    NOT NULL,
+	verb        TEXT    NOT NULL,
+	pack        TEXT    NOT NULL,
+	decision    TEXT    NOT NULL,
+	effect      TEXT    NOT NULL,
+	reason      TEXT    NOT NULL,
+	code        TEXT    NOT NULL,
+	obligations TEXT    NOT NULL,
+	outcome     TEXT    NOT NULL,
+	error_code  TEXT    NOT NULL,
+	duration_us INTEGER NOT NULL,
+	gate        TEXT    NOT NULL,
+	revision    TEXT    NOT NULL,
+	params      TEXT
+) STRICT;
+CREATE INDEX records_time ON records (time);
+CREATE INDEX records_request ON records (request_id);
+CREATE INDEX records_decision ON records (decision_id) WHERE decision_id <> '';
+CREATE INDEX records_verb ON records (verb);
+CREATE TABLE probes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
+INSERT INTO probes VALUES (1, 0);
+`}
+
+const columns = "id, kind, time, request_id, decision_id, op_index, op_count, source, session_id, actor, namespace, verb, pack, " +
+	"decision, effect, reason, code, obligations, outcome, error_code, duration_us, gate, revision, params"
+
+// timeLayout has a fixed width, so that times sort as text.
+const timeLayout = "2006-01-02T15:04:05.000000000Z"
+
+var insertRecord = "INSERT INTO records (" + columns + ") VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
+
+func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
+
+// probe commits a change that means nothing.
+func probe(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, "UPDATE probes SET count = count + 1")
+	return err
+}
+
+func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
+	stmt, err := tx.PrepareContext(ctx, insertRecord)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for _, j := range jobs {
+		for i := range j.batch {
+			r := &j.batch[i]
+			obligations, params, err := encode(r)
+			if err != nil {
+				return err
+			}
+			_, err = stmt.ExecContext(ctx, r.ID, string(r.Kind), formatTime(r.Time), r.RequestID, r.DecisionID, r.Index, r.Count,
+				r.Source, r.SessionID, r.Actor, r.Namespace, r.Verb, r.Pack, r.Decision, r.Effect, r.Reason, r.Code, obligations,
+				r.Outcome, r.ErrorCode, r.Duration.Microseconds(), r.Gate, r.Revision, params)
+			if err != nil {
+				return fmt.Errorf("record %q: %w", r.ID, err)
+			}
+		}
+	}
+	return nil
+}
+
+// encode returns the columns of r that are JSON; params is nil when there are none.
+func encode(r *policy.Record) (obligations string, params any, err error) {
+	obligations = "[]"
+	if len(r.Obligations) > 0 {
+		text, err := json.Marshal(r.Obligations)
+		if err != nil {
+			return "", nil, fmt.Errorf("record %q: obligations: %w", r.ID, err)
+		}
+		obligations = string(text)
+	}
+	if r.Params != nil {
+		if !json.Valid(r.Params) {
+			return "", nil, fmt.Errorf("record %q: params are not JSON", r.ID)
+		}
+		params = string(r.Params)
+	}
+	return obligations, params, nil
+}
+
+// scan reads one row of "cursor, columns".
+func scan(rows *sql.Rows) (cursor int64, r policy.Record, err error) {
+	var at, obligations string
+	var us int64
+	var params sql.NullString
+	err = rows.Scan(&cursor, &r.ID, &r.Kind, &at, &r.RequestID, &r.DecisionID, &r.Index, &r.Count, &r.Source, &r.SessionID,
+		&r.Actor, &r.Namespace, &r.Verb, &r.Pack, &r.Decision, &r.Effect, &r.Reason, &r.Code, &obligations, &r.Outcome,
+		&r.ErrorCode, &us, &r.Gate, &r.Revision, &params)
+	if err != nil {
+		return 0, r, err
+	}
+	if r.Time, err = time.Parse(timeLayout, at); err != nil {
+		return 0, r, fmt.Errorf("record %q: %w", r.ID, err)
+	}
+	if err := json.Unmarshal([]byte(obligations), &r.Obligations); err != nil {
+		return 0, r, fmt.Errorf("record %q: obligations: %w", r.ID, err)
+	}
+	r.Duration = time.Duration(us) * time.Microsecond
+	if params.Valid {
+		r.Params = json.RawMessage(params.String)
+	}
+	return cursor, r, nil
+}

@@ -1,0 +1,143 @@
+// Package audit is the event store: it makes the records of what was asked, decided and done durable
+// in a SQLite file of its own, reads them back, writes them as text, and seals sensitive values
+// before they get here (dispatch.md 7).
+//
+// Store is a dispatcher.Recorder in mode sync: when Append returns nil, the whole batch survives a
+// power cut. Appends that wait at the same time share one commit. Key is a dispatcher.Sealer.
+//
+// What the package does not do: it decides nothing, refuses no operation (the dispatcher does, while
+// the store is down), deletes no record, and never sees a value that should have been sealed.
+//
+// Invariants. A batch is stored whole or not at all. Records get a cursor without gaps that rises in
+// the order of the commits. One goroutine writes; Close ends it. Memory is bounded: when the queue is
+// full, Append waits until its context ends. A failure is not remembered: the next call tries again.
+package audit
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/verbgate/verbgate/packs/sqlite"
+	"github.com/verbgate/verbgate/policy"
+)
+
+// Errors of a Store that is not open.
+var (
+	ErrNotOpen = errors.New("the audit store was not opened")
+	ErrClosed  = errors.New("the audit store was closed")
+)
+
+// Config configures a Store.
+type Config struct {
+	Path string       // of the SQLite file; made when it is not there
+	Log  *slog.Logger // nil discards
+}
+
+// Store keeps audit records. It is safe for concurrent use.
+type Store struct {
+	cfg Config
+
+	mu    sync.Mutex  // serialises Open and Close
+	ended atomic.Bool // Close was called
+	live  atomic.Pointer[live]
+}
+
+// live is what an open store runs on.
+type live struct {
+	db      *sqlite.DB
+	jobs    chan *job
+	stop    chan struct{} // closed by Close: no new jobs, the writer finishes and ends
+	stopped chan struct{} // closed by the writer when it has ended
+
+	commits, records atomic.Int64
+}
+
+// New checks cfg and returns a store that is not open yet.
+func New(cfg Config) (*Store, error) {
+	if cfg.Path == "" {
+		return nil, errors.New("audit store: no path of a file")
+	}
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Store{cfg: cfg}, nil
+}
+
+// Open opens and migrates the file and starts the writer. ctx bounds the opening only. The errors
+// are those of sqlite.Open and sqlite.DB.Migrate, for the person who runs the program.
+func (s *Store) Open(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.ended.Load() {
+		return ErrClosed
+	}
+	if s.live.Load() != nil {
+		return errors.New("the audit store is open already")
+	}
+	db, err := sqlite.Open(ctx, s.cfg.Path, s.cfg.Log)
+	if err != nil {
+		return fmt.Errorf("open audit store: %w", err)
+	}
+	if err := db.Migrate(ctx, "audit", migrations); err != nil {
+		return errors.Join(fmt.Errorf("open audit store: %w", err), db.Close())
+	}
+	l := &live{db: db, jobs: make(chan *job, queueLength), stop: make(chan struct{}), stopped: make(chan struct{})}
+	go l.write() // ended by Close
+	s.live.Store(l)
+	return nil
+}
+
+// Append stores the batch, all of it or nothing; when it returns nil the records are on disk. An
+// empty batch asks whether the store can commit, by really committing something. When ctx ends first,
+// Append returns its error at once and the batch is stored whole or not at all, nobody knows which.
+// Any other error means that the batch was not stored. The batch must not change until Append
+// returns, nor after it returned because ctx ended.
+func (s *Store) Append(ctx context.Context, batch []policy.Record) error {
+	l := s.live.Load()
+	if l == nil {
+		return s.absence()
+	}
+	return l.append(ctx, batch)
+}
+
+func (s *Store) absence() error {
+	if s.ended.Load() {
+		return ErrClosed
+	}
+	return ErrNotOpen
+}
+
+// Stats counts what an open store did since Open.
+type Stats struct {
+	Records int64 // stored
+	Commits int64 // that stored them, or answered an empty batch
+	Queued  int   // batches waiting for the writer
+}
+
+// Stats returns the counters; zero for a store that is not open.
+func (s *Store) Stats() Stats {
+	l := s.live.Load()
+	if l == nil {
+		return Stats{}
+	}
+	return Stats{Records: l.records.Load(), Commits: l.commits.Load(), Queued: len(l.jobs)}
+}
+
+// Close stores what is queued, ends the writer and closes the file. Further calls of Append and
+// Records fail with ErrClosed; a second Close does nothing.
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.ended.Store(true)
+	l := s.live.Swap(nil)
+	if l == nil {
+		return nil
+	}
+	close(l.stop)
+	<-l.stopped
+	return l.db.Close()
+}

@@ -1,0 +1,361 @@
+package audit_test
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
+
+	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/dispatcher/audit"
+	"github.com/verbgate/verbgate/packs"
+	"github.com/verbgate/verbgate/packs/sqlite"
+	"github.com/verbgate/verbgate/policy"
+)
+
+var (
+	_ dispatcher.Recorder = (*audit.Store)(nil)
+	_ dispatcher.Sealer   = (*audit.Key)(nil)
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+var start = time.Date(2026, 3, 1, 12, 0, 0, 123456789, time.UTC)
+
+// record returns a record that has every field, different for each n.
+func record(n int) policy.Record {
+	return policy.Record{
+		ID: fmt.Sprintf("id-%d", n), Kind: policy.KindDecision, Time: start.Add(time.Duration(n) * time.Second),
+		RequestID: fmt.Sprintf("request-%d", n/10), DecisionID: fmt.Sprintf("decision-%d", n), Index: n % 10, Count: 10,
+		Source: "mcp", SessionID: "s1", Actor: "user:bob", Namespace: "local", Verb: []string{"get", "create"}[n%2], Pack: "kg",
+		Decision: "allow", Effect: "allowed", Reason: "because", Code: "ok.fine", Obligations: []string{"audit:pii"},
+		Outcome: "success", ErrorCode: "none", Duration: time.Duration(n) * time.Microsecond, Gate: "opa", Revision: "r1",
+		Params: json.RawMessage(`{"id":"x","n":9007199254740993}`),
+	}
+}
+
+func records(from, to int) (batch []policy.Record) {
+	for n := from; n < to; n++ {
+		batch = append(batch, record(n))
+	}
+	return batch
+}
+
+func open(t testing.TB) (*audit.Store, string) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "audit.db")
+	return openAt(t, path), path
+}
+
+func openAt(t testing.TB, path string) *audit.Store {
+	t.Helper()
+	store, err := audit.New(audit.Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, store.Open(t.Context()))
+	t.Cleanup(func() { require.NoError(t, store.Close()) })
+	return store
+}
+
+func read(t testing.TB, store *audit.Store, f audit.Filter) []policy.Record {
+	t.Helper()
+	got := []policy.Record{}
+	for r, err := range store.Records(t.Context(), f) {
+		require.NoError(t, err)
+		got = append(got, r)
+	}
+	return got
+}
+
+func ids(batch []policy.Record) []string {
+	out := []string{}
+	for _, r := range batch {
+		out = append(out, r.ID)
+	}
+	return out
+}
+
+func TestRoundTrip(t *testing.T) {
+	store, path := open(t)
+	bare := policy.Record{ID: "bare", Kind: policy.KindRefusal, Time: start}
+	odd := record(7)
+	odd.ID, odd.Verb, odd.Reason = "odd\x00\xff", "x\u2028{\"ok\":true}\r\n", strings.Repeat("long ", 100_000)
+	odd.Time = time.Date(1, 1, 1, 0, 0, 0, 1, time.FixedZone("", 3600)).AddDate(5, 0, 0)
+	batch := []policy.Record{record(1), bare, odd}
+	require.NoError(t, store.Append(t.Context(), batch))
+
+	batch[1].Obligations = []string{}
+	batch[2].Time = batch[2].Time.UTC()
+	require.Equal(t, batch, read(t, store, audit.Filter{}))
+
+	require.NoError(t, store.Close())
+	require.Equal(t, batch, read(t, openAt(t, path), audit.Filter{}), "after a restart")
+}
+
+func TestLifeCycle(t *testing.T) {
+	_, err := audit.New(audit.Config{})
+	require.ErrorContains(t, err, "no path")
+
+	path := filepath.Join(t.TempDir(), "audit.db")
+	store, err := audit.New(audit.Config{Path: path})
+	require.NoError(t, err)
+	require.NoFileExists(t, path, "New starts nothing")
+	require.ErrorIs(t, store.Append(t.Context(), records(0, 1)), audit.ErrNotOpen)
+	require.Zero(t, store.Stats())
+	for _, err := range store.Records(t.Context(), audit.Filter{}) {
+		require.ErrorIs(t, err, audit.ErrNotOpen)
+	}
+	require.NoError(t, store.Open(t.Context()))
+	require.ErrorContains(t, store.Open(t.Context()), "open already")
+	require.NoError(t, store.Append(t.Context(), records(0, 1)))
+	require.NoError(t, store.Close())
+	require.NoError(t, store.Close())
+	require.ErrorIs(t, store.Append(t.Context(), records(1, 2)), audit.ErrClosed)
+	require.ErrorIs(t, store.Open(t.Context()), audit.ErrClosed)
+	for _, err := range store.Records(t.Context(), audit.Filter{}) {
+		require.ErrorIs(t, err, audit.ErrClosed)
+	}
+}
+
+func TestProbeCommits(t *testing.T) {
+	store, path := open(t)
+	// Another connection sees only what was committed.
+	other, err := sqlite.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	defer other.Close()
+	probes := func() (n int) {
+		require.NoError(t, other.Read(t.Context(), func(tx *sql.Tx) error { return tx.QueryRow("SELECT count FROM probes").Scan(&n) }))
+		return n
+	}
+	require.Equal(t, 0, probes())
+	require.NoError(t, store.Append(t.Context(), nil))
+	require.Equal(t, 1, probes())
+	require.Equal(t, audit.Stats{Commits: 1}, store.Stats())
+	require.Empty(t, read(t, store, audit.Filter{}))
+}
+
+// hold takes the write lock of the file as another process would, until release is called.
+func hold(t *testing.T, path string) (release func()) {
+	t.Helper()
+	other, err := sqlite.Open(t.Context(), path, nil)
+	require.NoError(t, err)
+	held, let, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+	go func() {
+		done <- other.Write(context.Background(), func(*sql.Tx) error {
+			close(held)
+			<-let
+			return nil
+		})
+	}()
+	<-held
+	return sync.OnceFunc(func() {
+		close(let)
+		require.NoError(t, <-done)
+		require.NoError(t, other.Close())
+	})
+}
+
+func TestGroupCommit(t *testing.T) {
+	store, path := open(t)
+	release := hold(t, path)
+	defer release()
+	const callers = 100
+	answers := make(chan error, callers)
+	for n := range callers {
+		go func() { answers <- store.Append(t.Context(), records(n*3, n*3+3)) }()
+	}
+	for store.Stats().Queued < callers-1 { // the writer holds one or none and waits for the lock
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	for range callers {
+		require.NoError(t, <-answers)
+	}
+	require.Len(t, read(t, store, audit.Filter{}), 3*callers)
+	require.EqualValues(t, 3*callers, store.Stats().Records)
+	require.LessOrEqual(t, store.Stats().Commits, int64(2), "the first alone, then all the others")
+}
+
+func TestGroupIsBounded(t *testing.T) {
+	store, path := open(t)
+	release := hold(t, path)
+	defer release()
+	const callers = 21
+	answers := make(chan error, callers)
+	for n := range callers {
+		go func() { answers <- store.Append(t.Context(), records(n*100, n*100+100)) }()
+	}
+	for store.Stats().Queued < callers-1 {
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	for range callers {
+		require.NoError(t, <-answers)
+	}
+	require.GreaterOrEqual(t, store.Stats().Commits, int64(4), "512 rows and what the last batch adds are a group")
+	require.LessOrEqual(t, store.Stats().Commits, int64(5))
+	// Batches are not torn, whatever group they went in.
+	got := read(t, store, audit.Filter{})
+	require.Len(t, got, 100*callers)
+	for i := 0; i < len(got); i += 100 {
+		require.Equal(t, fmt.Sprint("request-", parse(t, got[i].ID)/10), got[i].RequestID)
+		for k := range 100 {
+			require.Equal(t, parse(t, got[i].ID)+k, parse(t, got[i+k].ID))
+		}
+	}
+}
+
+func parse(t *testing.T, id string) (n int) {
+	t.Helper()
+	_, err := fmt.Sscanf(id, "id-%d", &n)
+	require.NoError(t, err)
+	return n
+}
+
+func TestHugeBatchIsOneCommit(t *testing.T) {
+	store, _ := open(t)
+	require.NoError(t, store.Append(t.Context(), records(0, 3000)))
+	require.Equal(t, audit.Stats{Records: 3000, Commits: 1}, store.Stats())
+}
+
+// A record that cannot be stored fails its own batch, all of it, and nobody else's.
+func TestBadBatchAmongOthers(t *testing.T) {
+	store, path := open(t)
+	require.NoError(t, store.Append(t.Context(), records(0, 1)))
+	notJSON := records(20, 23)
+	notJSON[2].Params = json.RawMessage(`{"half":`)
+	bad := map[string][]policy.Record{
+		"same id as a stored one": append(records(10, 12), record(0)),
+		"same id twice":           append(records(13, 15), record(13)),
+		"params are not JSON":     notJSON,
+	}
+	release := hold(t, path)
+	defer release()
+	type answer struct {
+		name string
+		err  error
+	}
+	answers := make(chan answer)
+	add := func(name string, batch []policy.Record) {
+		go func() { answers <- answer{name, store.Append(t.Context(), batch)} }()
+	}
+	for name, batch := range bad {
+		add(name, batch)
+	}
+	for n := 100; n < 200; n += 10 {
+		add("", records(n, n+10))
+	}
+	for store.Stats().Queued < len(bad)+10-1 {
+		time.Sleep(time.Millisecond)
+	}
+	release()
+	for range len(bad) + 10 {
+		a := <-answers
+		if a.name == "" {
+			require.NoError(t, a.err)
+		} else {
+			require.Error(t, a.err, a.name)
+			var unavailable *packs.UnavailableError
+			require.NotErrorAs(t, a.err, &unavailable, a.name)
+		}
+	}
+	for _, r := range read(t, store, audit.Filter{})[1:] {
+		require.GreaterOrEqual(t, parse(t, r.ID), 100)
+	}
+	require.Len(t, read(t, store, audit.Filter{}), 101)
+}
+
+func TestContextEndsWhileQueued(t *testing.T) {
+	store, path := open(t)
+	release := hold(t, path)
+	defer release()
+	ctx, cancel := context.WithCancel(t.Context())
+	const callers = 20
+	answers := make(chan error)
+	for n := range callers {
+		go func() { answers <- store.Append(ctx, records(n*2, n*2+2)) }()
+	}
+	for store.Stats().Queued < callers-1 {
+		time.Sleep(time.Millisecond)
+	}
+	cancel()
+	for range callers {
+		require.ErrorIs(t, <-answers, context.Canceled, "before the lock is free: nobody hangs")
+	}
+	require.ErrorIs(t, store.Append(ctx, records(90, 91)), context.Canceled)
+	release()
+	require.NoError(t, store.Append(t.Context(), records(100, 102)))
+	got := read(t, store, audit.Filter{})
+	require.Contains(t, ids(got), "id-100")
+	require.LessOrEqual(t, len(got), 4, "at most the one that was being written, whole, and the last")
+	require.Zero(t, len(got)%2)
+}
+
+func TestCloseStoresWhatIsQueued(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.db")
+	store, err := audit.New(audit.Config{Path: path})
+	require.NoError(t, err)
+	require.NoError(t, store.Open(t.Context()))
+	release := hold(t, path)
+	defer release()
+	const callers = 10
+	answers := make(chan error, callers)
+	for n := range callers {
+		go func() { answers <- store.Append(t.Context(), records(n, n+1)) }()
+	}
+	for store.Stats().Queued < callers-1 {
+		time.Sleep(time.Millisecond)
+	}
+	closed := make(chan error, 1)
+	go func() { closed <- store.Close() }()
+	release()
+	require.NoError(t, <-closed)
+	stored := 0
+	for range callers {
+		if err := <-answers; err == nil {
+			stored++
+		} else {
+			require.ErrorIs(t, err, audit.ErrClosed)
+		}
+	}
+	require.Len(t, read(t, openAt(t, path), audit.Filter{}), stored)
+	require.GreaterOrEqual(t, stored, callers-1)
+}
+
+// Close and Append at the same time: every answer is true.
+func TestCloseAmongAppends(t *testing.T) {
+	for range 20 {
+		path := filepath.Join(t.TempDir(), "audit.db")
+		store, err := audit.New(audit.Config{Path: path})
+		require.NoError(t, err)
+		require.NoError(t, store.Open(t.Context()))
+		const callers = 16
+		answers := make([]error, callers)
+		var group sync.WaitGroup
+		for n := range callers {
+			group.Go(func() { answers[n] = store.Append(t.Context(), records(n, n+1)) })
+		}
+		group.Go(func() {
+			if err := store.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		group.Wait()
+		want := []string{}
+		for n, err := range answers {
+			if err == nil {
+				want = append(want, record(n).ID)
+			} else {
+				require.ErrorIs(t, err, audit.ErrClosed)
+			}
+		}
+		require.ElementsMatch(t, want, ids(read(t, openAt(t, path), audit.Filter{})))
+	}
+}
