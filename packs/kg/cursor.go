@@ -4,8 +4,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"hash/fnv"
-
-	"github.com/verbgate/verbgate/packs"
 )
 
 // cursor is the place in a listing after which the next page begins. Rows only ever come in at the
@@ -31,22 +29,22 @@ func (c cursor) String() string {
 	return cursorText.EncodeToString(b)
 }
 
-// startOf reads the cursor param of a query with this fingerprint; without one the listing starts at
-// its beginning.
-func startOf(p packs.Params, fingerprint []string) (cursor, error) {
-	start := cursor{query: hash(fingerprint)}
-	text := p.String("cursor")
-	if !p.Has("cursor") {
-		return start, nil
+// start reads the cursor of a listing, which belongs to the query that the parts describe. Without one
+// the listing starts at its beginning.
+func (f *fields) start(parts ...string) cursor {
+	start := cursor{query: hash(parts)}
+	text, how := f.text("cursor", maxCursor)
+	if how != given {
+		return start
 	}
-	c, ok := parseCursor(text)
+	c, ok := parseCursor(*text)
 	switch {
 	case !ok:
-		return cursor{}, &packs.InvalidError{Param: "cursor", Message: "is not one that an answer gave; send next_cursor as it is, or leave it out to start over"}
+		f.fail("cursor", "is not one that an answer gave; send next_cursor as it is, or leave it out to start over")
 	case c.query != start.query:
-		return cursor{}, &packs.InvalidError{Param: "cursor", Message: "belongs to another query; repeat the filters and the order of the first page, or leave it out to start over"}
+		f.fail("cursor", "belongs to another query; repeat the filters and the order of the first page, or leave it out to start over")
 	}
-	return c, nil
+	return c
 }
 
 // parseCursor accepts exactly what String makes of a place in a listing.

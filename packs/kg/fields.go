@@ -115,6 +115,19 @@ func (f *fields) label(name string) (*string, presence) {
 	return s, p
 }
 
+// choice reads one of a few strings; absent is the first of them.
+func (f *fields) choice(name string, values ...string) string {
+	s, how := f.text(name, maxLabel)
+	if how != given {
+		return values[0]
+	}
+	if *s == "" || !slices.Contains(values, *s) {
+		f.fail(name, "must be one of %s", strings.TrimPrefix(strings.Join(values, ", "), ", "))
+		return values[0]
+	}
+	return *s
+}
+
 // tags reads a list of tags, in the order given, each once.
 func (f *fields) tags() ([]string, presence) {
 	v, p := f.value("tags")

@@ -1,8 +1,10 @@
 package kg
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
+	"slices"
 
 	"github.com/verbgate/verbgate/packs"
 )
@@ -80,4 +82,22 @@ func (g *graph) stats(ctx context.Context, call *packs.Call) (any, error) {
 		c.Edges, c.ByRelation = summed(relations)
 		return c, err
 	})
+}
+
+// summed returns the total, and the most frequent names with their counts. Records without a kind
+// count in the total only.
+func summed(all map[string]int64) (total int64, shown map[string]int64) {
+	names := make([]string, 0, len(all))
+	for name, n := range all {
+		total += n
+		if name != "" {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(all[b], all[a]), cmp.Compare(a, b)) })
+	shown = map[string]int64{}
+	for _, name := range names[:min(len(names), shownCounts)] {
+		shown[name] = all[name]
+	}
+	return total, shown
 }

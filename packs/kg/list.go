@@ -3,6 +3,7 @@ package kg
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -25,23 +26,20 @@ type page[T any] struct {
 
 // list shows whole records of the readable namespaces in the order of their creation.
 func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
-	f, err := filterOf(call.Params)
-	if err != nil {
-		return nil, err
+	f := &fields{from: call.Params}
+	only := f.filter()
+	if prefix, how := f.text("name_prefix", maxName); how == given {
+		only.prefix = *prefix
 	}
-	f.prefix = call.Params.String("name_prefix")
-	limit, err := limitOf(call.Params, listLimit, listMost)
-	if err != nil {
-		return nil, err
-	}
-	oldest := call.Params.String("order") == "oldest"
-	from, err := startOf(call.Params, f.fingerprint(call.Verb, oldest))
-	if err != nil {
-		return nil, err
+	oldest := f.choice("order", "newest", "oldest") == "oldest"
+	limit := f.limit(listLimit, listMost)
+	from := f.start(call.Verb, only.kind, only.subKind, only.tag, only.prefix, fmt.Sprint(oldest))
+	if f.err != nil {
+		return nil, f.err
 	}
 	q := &query{}
 	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE true`)
-	f.apply(q, call.Token.Readable())
+	only.apply(q, call.Token.Readable())
 	from.apply(q, "r.seq", oldest)
 	q.add(`LIMIT ?`, limit+1)
 	return reading(ctx, g.store, func(tx *sql.Tx) (page[*record], error) {
@@ -86,19 +84,24 @@ type filter struct {
 	kind, subKind, tag, prefix string
 }
 
-func filterOf(p packs.Params) (filter, error) {
-	f := filter{kind: p.String("kind"), tag: p.String("tag")}
+// filter reads the filters that list and search have. One that is there but says nothing is refused:
+// it must not pass for no filter at all.
+func (f *fields) filter() filter {
+	only := filter{kind: f.choice("kind", "", kindEntity, kindNote)}
+	if tag, how := f.spoken("tag", maxTag); how == given {
+		only.tag = *tag
+	}
 	for _, s := range []struct{ param, kind string }{{"entity_kind", kindEntity}, {"note_kind", kindNote}} {
-		sub := p.String(s.param)
+		label, how := f.label(s.param)
 		switch {
-		case sub == "":
-		case f.kind != "" && f.kind != s.kind:
-			return filter{}, &packs.InvalidError{Param: s.param, Message: fmt.Sprintf("goes with kind=%q only", s.kind)}
+		case how != given:
+		case only.kind != "" && only.kind != s.kind:
+			f.fail(s.param, "is a filter for records of the kind %s; the call asks for another kind", s.kind)
 		default:
-			f.kind, f.subKind = s.kind, sub
+			only.kind, only.subKind = s.kind, *label
 		}
 	}
-	return f, nil
+	return only
 }
 
 // apply adds the conditions, the namespaces first, to a query over the table alias r.
@@ -117,24 +120,21 @@ func (f filter) apply(q *query, readable []string) {
 		// A range and not LIKE: there are no wildcards to escape, and an index serves it. No UTF-8
 		// text holds the byte 0xFF, so what begins with the prefix sorts before it.
 		low := strings.ToLower(f.prefix)
-		q.add(`AND r.name_fold >= ? AND r.name_fold < CAST(? AS TEXT)`, low, []byte(low+"\xff"))
+		q.add(`AND r.name_fold >= ? AND r.name_fold < ?`, low, low+"\xff")
 	}
 }
 
-// fingerprint tells apart the queries whose cursors must not be mixed up.
-func (f filter) fingerprint(verb string, oldest bool) []string {
-	return []string{verb, f.kind, f.subKind, f.tag, f.prefix, fmt.Sprint(oldest)}
-}
-
-// limitOf reads limit. The manifest has filled in the default and checked the range for calls that
-// came through the pipeline.
-func limitOf(p packs.Params, absent, most int) (int, error) {
-	if !p.Has("limit") {
-		return absent, nil
+// limit reads how many rows to show at most.
+func (f *fields) limit(preset, most int) int {
+	v, how := f.value("limit")
+	if how != given {
+		return preset
 	}
-	n := p.Int("limit")
-	if n < 1 || n > int64(most) {
-		return 0, &packs.InvalidError{Param: "limit", Message: fmt.Sprintf("must be a whole number from 1 to %d", most)}
+	n, ok := v.(json.Number)
+	i, err := n.Int64()
+	if !ok || err != nil || i < 1 || i > int64(most) {
+		f.fail("limit", "must be a whole number from 1 to %d", most)
+		return preset
 	}
-	return int(n), nil
+	return int(i)
 }

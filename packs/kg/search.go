@@ -3,7 +3,6 @@ package kg
 import (
 	"context"
 	"database/sql"
-	"fmt"
 	"math"
 
 	"github.com/verbgate/verbgate/packs"
@@ -35,32 +34,30 @@ type hit struct {
 // search finds records of the readable namespaces by their words, best first; among equals the newest
 // comes first.
 func (g *graph) search(ctx context.Context, call *packs.Call) (any, error) {
-	text := call.Params.String("query")
-	wanted := terms(text)
+	f := &fields{from: call.Params}
+	var wanted []term
+	if text := required(f, "query", `write at least one word, as in query="LoRA"`, bounded(f.text, maxQuery)); text != nil {
+		wanted = terms(*text)
+	}
 	switch {
-	case len(text) > maxQuery:
-		return nil, &packs.InvalidError{Param: "query", Message: fmt.Sprintf("has %d bytes, more than the %d allowed", len(text), maxQuery)}
 	case len(wanted) == 0:
-		return nil, &packs.InvalidError{Param: "query", Message: `holds nothing to look for; write at least one word, as in query="LoRA"`}
+		f.fail("query", `holds nothing to look for; write at least one word, as in query="LoRA"`)
 	case len(wanted) > maxTerms:
-		return nil, &packs.InvalidError{Param: "query", Message: fmt.Sprintf("has %d words, more than the %d allowed; keep the telling ones", len(wanted), maxTerms)}
+		f.fail("query", "has %d words, more than the %d allowed; keep the telling ones", len(wanted), maxTerms)
 	}
 	operator := " AND "
-	if call.Params.String("match") == matchAny {
+	if f.choice("match", matchAll, matchAny) == matchAny {
 		operator = " OR "
 	}
-	f, err := filterOf(call.Params)
-	if err != nil {
-		return nil, err
-	}
-	limit, err := limitOf(call.Params, searchLimit, searchMost)
-	if err != nil {
-		return nil, err
+	only := f.filter()
+	limit := f.limit(searchLimit, searchMost)
+	if f.err != nil {
+		return nil, f.err
 	}
 	q := &query{}
 	q.add(`SELECT `+recordColumns+`, `+bm25+` AS score
 		FROM kg_fts JOIN kg_records r ON r.seq = kg_fts.rowid WHERE kg_fts MATCH ?`, match(wanted, operator))
-	f.apply(q, call.Token.Readable())
+	only.apply(q, call.Token.Readable())
 	q.add(`ORDER BY score, r.seq DESC LIMIT ?`, limit)
 	return reading(ctx, g.store, func(tx *sql.Tx) (hits, error) {
 		items, err := collect(ctx, tx, q, func(scan func(...any) error) (hit, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
-	"maps"
 
 	"github.com/verbgate/verbgate/packs"
 )
@@ -61,20 +60,19 @@ func change(r *record, params packs.Params) error {
 		if err != nil {
 			return err
 		}
-		maps.Copy(props, changes)
-		maps.DeleteFunc(props, func(name string, v any) bool { return v == nil && removes(changes, name) })
+		for name, v := range changes {
+			if v == nil {
+				delete(props, name)
+			} else {
+				props[name] = v
+			}
+		}
 		r.Properties = f.properties(props)
 	}
 	return f.err
 }
 
-// removes reports whether the changes name a property to take it away. A null that was stored when the
-// record was created stays until then.
-func removes(changes map[string]any, name string) bool {
-	v, named := changes[name]
-	return named && v == nil
-}
-
+// replace reads a field into its place; null empties one that is nullable.
 func replace(f *fields, name string, field **string, read func(string) (*string, presence), nullable bool) {
 	s, how := read(name)
 	switch {

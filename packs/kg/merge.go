@@ -1,0 +1,158 @@
+package kg
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/verbgate/verbgate/packs"
+)
+
+// merged is the answer to the merges.
+type merged struct {
+	ID           string  `json:"id"` // the record that stays
+	MergedID     string  `json:"merged_id"`
+	EdgesMoved   int64   `json:"edges_moved"`
+	EdgesDropped int64   `json:"edges_dropped"`
+	Record       *record `json:"record"`
+}
+
+func (g *graph) mergeEntity(ctx context.Context, call *packs.Call) (any, error) {
+	return g.merge(ctx, call, kindEntity, func(into, from *record) {
+		if into.Description == nil {
+			into.Description = from.Description
+		}
+	})
+}
+
+func (g *graph) mergeNote(ctx context.Context, call *packs.Call) (any, error) {
+	f := &fields{from: call.Params}
+	keep := f.choice("content", "append", "keep") == "keep"
+	if f.err != nil {
+		return nil, f.err
+	}
+	return g.merge(ctx, call, kindNote, func(into, from *record) {
+		if into.Title == nil {
+			into.Title = from.Title
+		}
+		if into.NoteKind == nil {
+			into.NoteKind = from.NoteKind
+		}
+		if !keep && *into.Content != *from.Content {
+			both := *into.Content + "\n\n" + *from.Content
+			into.Content = &both
+		}
+	})
+}
+
+// merge makes one record of two of a kind. Both must be in the token's primary namespace: a merge
+// destroys a record and rewrites another, and the seeds have it compare where other verbs by id do not.
+func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill func(into, from *record)) (any, error) {
+	intoID, err := parseID("into_id", call.Params.String("into_id"))
+	if err != nil {
+		return nil, err
+	}
+	fromID, err := parseID("from_id", call.Params.String("from_id"))
+	if err != nil {
+		return nil, err
+	}
+	return writing(ctx, g.store, func(tx *sql.Tx) (merged, error) {
+		into, err := mergeable(ctx, tx, call, intoID, kind)
+		if err != nil {
+			return merged{}, err
+		}
+		from, err := mergeable(ctx, tx, call, fromID, kind)
+		if err != nil {
+			return merged{}, err
+		}
+		if into.seq == from.seq {
+			return merged{}, &packs.InvalidError{Param: "from_id", Message: "is the same record as into_id; give two different ones"}
+		}
+		fill(into, from)
+		if err := unite(into, from); err != nil {
+			return merged{}, err
+		}
+		out := merged{ID: into.ID, MergedID: from.ID, Record: into}
+		if out.EdgesMoved, out.EdgesDropped, err = moveEdges(ctx, tx, into.seq, from.seq); err != nil {
+			return merged{}, err
+		}
+		if err := remove(ctx, tx, from.seq); err != nil {
+			return merged{}, err
+		}
+		return out, save(ctx, tx, into, call.Time)
+	})
+}
+
+// mergeable finds one of the two. The namespace comes first: of a record in another one nothing else
+// is told.
+func mergeable(ctx context.Context, tx *sql.Tx, call *packs.Call, id idRef, kind string) (*record, error) {
+	p, err := id.find(ctx, tx, call.Token.Readable())
+	switch {
+	case err != nil:
+		return nil, err
+	case p.namespace != call.Token.Namespace():
+		return nil, &packs.NamespaceMismatchError{Message: fmt.Sprintf(
+			"%s is not in the namespace %q this call works in; both records must be, so name theirs with namespace=", id.param, call.Token.Namespace())}
+	case p.kind != kind:
+		return nil, &packs.InvalidError{Param: id.param, Message: fmt.Sprintf("is the id of a record of the kind %s; %s merges two of the kind %s", p.kind, call.Verb, kind)}
+	}
+	return load(ctx, tx, p.seq)
+}
+
+// unite joins tags and properties; where both have a property, into keeps its own. It refuses what
+// would be more than a record may hold, so that nothing is cut off silently.
+func unite(into, from *record) error {
+	for _, t := range from.Tags {
+		if !slices.Contains(into.Tags, t) {
+			into.Tags = append(into.Tags, t)
+		}
+	}
+	if len(into.Tags) > maxTags {
+		return &packs.ConflictError{Message: fmt.Sprintf("together the two have %d tags, more than the %d a record may have; remove some first", len(into.Tags), maxTags)}
+	}
+	if body := *into.body(); body != nil && len(*body) > maxText {
+		return &packs.ConflictError{Message: fmt.Sprintf(
+			"together the two contents have %d bytes, more than the %d allowed; shorten one, or keep only that of into_id with content=\"keep\"", len(*body), maxText)}
+	}
+	props, err := decodeObject(from.Properties)
+	if err != nil {
+		return err
+	}
+	own, err := decodeObject(into.Properties)
+	if err != nil {
+		return err
+	}
+	maps.Copy(props, own)
+	f := &fields{}
+	into.Properties = f.properties(props)
+	if f.err != nil {
+		return &packs.ConflictError{Message: fmt.Sprintf("together the properties of the two take more than the %d bytes allowed; remove some first", maxProps)}
+	}
+	return nil
+}
+
+// moveEdges hands the edges of one record to another. Those between the two, and those that the other
+// has already in the same namespace, are dropped.
+func moveEdges(ctx context.Context, tx *sql.Tx, into, from int64) (moved, dropped int64, err error) {
+	for _, step := range []struct {
+		count *int64
+		sql   string
+	}{
+		{&dropped, `DELETE FROM kg_edges WHERE (source = ?1 AND target = ?2) OR (source = ?2 AND target = ?1)`},
+		{&dropped, `DELETE FROM kg_edges WHERE source = ?2 AND EXISTS (SELECT 1 FROM kg_edges k
+			WHERE k.source = ?1 AND k.target = kg_edges.target AND k.relation = kg_edges.relation AND k.namespace = kg_edges.namespace)`},
+		{&dropped, `DELETE FROM kg_edges WHERE target = ?2 AND EXISTS (SELECT 1 FROM kg_edges k
+			WHERE k.target = ?1 AND k.source = kg_edges.source AND k.relation = kg_edges.relation AND k.namespace = kg_edges.namespace)`},
+		{&moved, `UPDATE kg_edges SET source = ?1 WHERE source = ?2`},
+		{&moved, `UPDATE kg_edges SET target = ?1 WHERE target = ?2`},
+	} {
+		n, err := affected(tx.ExecContext(ctx, step.sql, into, from))
+		if err != nil {
+			return 0, 0, err
+		}
+		*step.count += n
+	}
+	return moved, dropped, nil
+}
