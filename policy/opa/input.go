@@ -1,0 +1,342 @@
+package opa
+
+import (
+	"encoding/json"
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/verbgate/verbgate/policy"
+)
+
+// Limits of an input document (dispatch.md 4). A number longer or larger than the ops text admits can
+// only come from a result that $prev refers to; it would cost the engine seconds.
+const (
+	maxInputBytes  = 2 << 20
+	maxInputDepth  = 80
+	maxNumberBytes = 128
+)
+
+// timeFormat always has nine digits, so that times in UTC sort as text.
+const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
+
+type inputFault uint8
+
+const (
+	unbuildable inputFault = iota
+	inputTooLarge
+	inputTooDeep
+)
+
+// inputError says why there is no document. Its text names members by their place, never a value.
+type inputError struct {
+	fault inputFault
+	what  string
+	at    []string // innermost member first
+}
+
+func (e *inputError) Error() string {
+	var b strings.Builder
+	for i := len(e.at) - 1; i >= 0 && len(e.at)-i <= 2; i-- {
+		if b.Len() > 0 && e.at[i][0] != '[' {
+			b.WriteByte('.')
+		}
+		b.WriteString(e.at[i])
+	}
+	return b.String() + ": " + e.what
+}
+
+// Keys of the document, made once: the engine only reads the terms of an input.
+var key = struct {
+	verb, pack, category, token, params, resource, context,
+	namespace, explicit, read, actor, kind, id, groups, claims,
+	param, exists,
+	source, transport, sessionID, requestID, decisionID, time, mode, index, count, plan, saveTo, via *ast.Term
+}{
+	verb: ast.StringTerm("verb"), pack: ast.StringTerm("pack"), category: ast.StringTerm("category"),
+	token: ast.StringTerm("token"), params: ast.StringTerm("params"), resource: ast.StringTerm("resource"), context: ast.StringTerm("context"),
+	namespace: ast.StringTerm("namespace"), explicit: ast.StringTerm("explicit"), read: ast.StringTerm("read"), actor: ast.StringTerm("actor"),
+	kind: ast.StringTerm("kind"), id: ast.StringTerm("id"), groups: ast.StringTerm("groups"), claims: ast.StringTerm("claims"),
+	param: ast.StringTerm("param"), exists: ast.StringTerm("exists"),
+	source: ast.StringTerm("source"), transport: ast.StringTerm("transport"), sessionID: ast.StringTerm("session_id"),
+	requestID: ast.StringTerm("request_id"), decisionID: ast.StringTerm("decision_id"), time: ast.StringTerm("time"),
+	mode: ast.StringTerm("mode"), index: ast.StringTerm("index"), count: ast.StringTerm("count"), plan: ast.StringTerm("plan"),
+	saveTo: ast.StringTerm("save_to"), via: ast.StringTerm("via"),
+}
+
+// builder makes the document of one operation at a time. After the first error it only unwinds.
+type builder struct {
+	left  int            // bytes
+	items [][2]*ast.Term // members of the objects being built, one object above the other
+	err   *inputError    // the first
+}
+
+// document turns in into what policies see as input (dispatch.md 3), value by value and without a
+// detour over JSON text. Numbers keep the caller's spelling, so none is rounded.
+func (b *builder) document(in *policy.Input) (ast.Value, error) {
+	b.left, b.err = maxInputBytes, nil
+	tok, act, c := &in.Token, &in.Token.Actor, &in.Context
+	actor := ast.NewObject(
+		ast.Item(key.kind, b.text("actor.kind", act.Kind)),
+		ast.Item(key.id, b.text("actor.id", act.ID)),
+		ast.Item(key.groups, b.texts("actor.groups", act.Groups)),
+		ast.Item(key.claims, b.object("actor.claims", act.Claims, 4)))
+	token := ast.NewObject(
+		ast.Item(key.namespace, b.text("token.namespace", tok.Namespace)),
+		ast.Item(key.explicit, ast.InternedTerm(tok.Explicit)),
+		ast.Item(key.read, b.texts("token.read", tok.Read)),
+		ast.Item(key.actor, ast.NewTerm(actor)))
+	context := ast.NewObject(
+		ast.Item(key.source, b.text("context.source", c.Source)),
+		ast.Item(key.transport, b.text("context.transport", c.Transport)),
+		ast.Item(key.sessionID, b.text("context.session_id", c.SessionID)),
+		ast.Item(key.requestID, b.text("context.request_id", c.RequestID)),
+		ast.Item(key.decisionID, b.text("context.decision_id", c.DecisionID)),
+		ast.Item(key.time, ast.StringTerm(c.Time.UTC().Format(timeFormat))),
+		ast.Item(key.mode, b.text("context.mode", c.Mode)),
+		ast.Item(key.index, ast.InternedTerm(c.Index)),
+		ast.Item(key.count, ast.InternedTerm(c.Count)),
+		ast.Item(key.plan, ast.InternedTerm(c.Plan)),
+		ast.Item(key.saveTo, b.textOrNull("context.save_to", c.SaveTo)),
+		ast.Item(key.via, b.texts("context.via", c.Via)))
+	members := [7][2]*ast.Term{
+		ast.Item(key.verb, b.text("verb", in.Verb)),
+		ast.Item(key.pack, b.text("pack", in.Pack)),
+		ast.Item(key.category, b.text("category", in.Category)),
+		ast.Item(key.token, ast.NewTerm(token)),
+		ast.Item(key.params, b.object("params", in.Params, 2)),
+		ast.Item(key.context, ast.NewTerm(context)),
+	}
+	n := 6
+	if in.Resource != nil {
+		members[n] = ast.Item(key.resource, b.resource(in.Resource))
+		n++
+	}
+	if b.err != nil {
+		b.items = b.items[:0]
+		return nil, b.err
+	}
+	return ast.NewObject(members[:n]...), nil
+}
+
+func (b *builder) resource(r *policy.Resource) *ast.Term {
+	exists := ast.InternedNullTerm
+	switch r.Exists {
+	case policy.Present:
+		exists = ast.InternedTerm(true)
+	case policy.Absent:
+		exists = ast.InternedTerm(false)
+	case policy.Unknown:
+	}
+	return ast.ObjectTerm(
+		ast.Item(key.param, b.text("resource.param", r.Param)),
+		ast.Item(key.id, b.text("resource.id", r.ID)),
+		ast.Item(key.exists, exists),
+		ast.Item(key.namespace, b.text("resource.namespace", r.Namespace)),
+		ast.Item(key.kind, b.text("resource.kind", r.Kind)))
+}
+
+func (b *builder) fail(fault inputFault, what string) *ast.Term {
+	if b.err == nil {
+		b.err = &inputError{fault: fault, what: what}
+	}
+	return ast.InternedNullTerm
+}
+
+// within adds the name of a member to the error on its way out.
+func (b *builder) within(failed bool, name string) {
+	if !failed && b.err != nil {
+		b.err.at = append(b.err.at, name)
+	}
+}
+
+// spend counts n bytes of the document as compact JSON would, without escapes.
+func (b *builder) spend(n int) bool {
+	if b.left -= n; b.left < 0 {
+		b.fail(inputTooLarge, "the input is over 2 MiB")
+	}
+	return b.err == nil
+}
+
+func (b *builder) string(s string) *ast.Term {
+	if !b.spend(len(s) + 2) {
+		return ast.InternedNullTerm
+	}
+	// Bytes that are no text would be replaced somewhere on the way, and two inputs become one.
+	if !utf8.ValidString(s) {
+		return b.fail(unbuildable, "the text is not valid UTF-8")
+	}
+	return ast.StringTerm(s)
+}
+
+func (b *builder) text(place, s string) *ast.Term {
+	failed := b.err != nil
+	term := b.string(s)
+	b.within(failed, place)
+	return term
+}
+
+func (b *builder) textOrNull(place, s string) *ast.Term {
+	if s == "" {
+		return ast.InternedNullTerm
+	}
+	return b.text(place, s)
+}
+
+func (b *builder) texts(place string, list []string) *ast.Term {
+	if len(list) == 0 {
+		return ast.InternedEmptyArray
+	}
+	terms := make([]*ast.Term, len(list))
+	for i, s := range list {
+		if terms[i] = b.text(place, s); b.err != nil || !b.spend(1) {
+			return ast.InternedNullTerm
+		}
+	}
+	return ast.ArrayTerm(terms...)
+}
+
+func (b *builder) object(place string, m map[string]any, depth int) *ast.Term {
+	failed := b.err != nil
+	term := b.members(m, depth)
+	b.within(failed, place)
+	return term
+}
+
+// value builds v as a member or element of something that is depth levels down in the document.
+func (b *builder) value(v any, depth int) *ast.Term {
+	switch v := v.(type) {
+	case nil:
+		b.spend(4)
+		return ast.InternedNullTerm
+	case bool:
+		b.spend(5)
+		return ast.InternedTerm(v)
+	case string:
+		return b.string(v)
+	case json.Number:
+		return b.number(string(v))
+	case []any:
+		return b.elements(v, depth+1)
+	case map[string]any:
+		return b.members(v, depth+1)
+	}
+	return b.fail(unbuildable, fmt.Sprintf("%T is not a JSON value", v))
+}
+
+func (b *builder) descend(depth int) bool {
+	if depth > maxInputDepth {
+		b.fail(inputTooDeep, "the input is nested over 80 levels deep")
+	}
+	return b.spend(2)
+}
+
+func (b *builder) elements(list []any, depth int) *ast.Term {
+	if !b.descend(depth) || !b.spend(2*len(list)) { // at least a byte and a comma each
+		return ast.InternedNullTerm
+	}
+	b.left += len(list)
+	terms := make([]*ast.Term, len(list))
+	for i, v := range list {
+		if terms[i] = b.value(v, depth); b.err != nil {
+			b.within(false, "["+strconv.Itoa(i)+"]")
+			return ast.InternedNullTerm
+		}
+	}
+	return ast.ArrayTerm(terms...)
+}
+
+func (b *builder) members(m map[string]any, depth int) *ast.Term {
+	if !b.descend(depth) {
+		return ast.InternedNullTerm
+	}
+	if len(m) == 0 {
+		return ast.InternedEmptyObject
+	}
+	start := len(b.items)
+	for name, v := range m {
+		k := b.string(name)
+		if b.err == nil && b.spend(2) {
+			b.items = append(b.items, [2]*ast.Term{k, b.value(v, depth)})
+		}
+		if b.err != nil {
+			b.within(false, shortName(name))
+			return ast.InternedNullTerm
+		}
+	}
+	object := ast.NewObject(b.items[start:]...)
+	clear(b.items[start:])
+	b.items = b.items[:start]
+	return ast.NewTerm(object)
+}
+
+func (b *builder) number(s string) *ast.Term {
+	if !b.spend(len(s)) {
+		return ast.InternedNullTerm
+	}
+	if term := ast.InternedIntNumberTermFromString(s); term != nil {
+		return term
+	}
+	if !isSoundNumber(s) {
+		return b.fail(unbuildable, "the number is not one that a policy can read: at most 128 bytes of JSON, within the range of a float64")
+	}
+	return ast.NewTerm(ast.Number(s))
+}
+
+// isSoundNumber reports whether s is a JSON number the engine can work with. Exponents are what it
+// cannot bear: 1e3000000 keeps it busy for seconds, past every deadline, or makes it panic.
+func isSoundNumber(s string) bool {
+	if len(s) > maxNumberBytes {
+		return false
+	}
+	rest := strings.TrimPrefix(s, "-")
+	whole := leadingDigits(rest)
+	if whole == 0 || whole > 1 && rest[0] == '0' {
+		return false
+	}
+	zero := strings.Trim(rest[:whole], "0") == ""
+	rest = rest[whole:]
+	if fraction, ok := strings.CutPrefix(rest, "."); ok {
+		n := leadingDigits(fraction)
+		if n == 0 {
+			return false
+		}
+		zero = zero && strings.Trim(fraction[:n], "0") == ""
+		rest = fraction[n:]
+	}
+	if rest == "" {
+		return true // with so few digits it is in range
+	}
+	if rest[0] != 'e' && rest[0] != 'E' {
+		return false
+	}
+	rest = rest[1:]
+	if rest != "" && (rest[0] == '+' || rest[0] == '-') {
+		rest = rest[1:]
+	}
+	if n := leadingDigits(rest); n == 0 || n != len(rest) {
+		return false
+	}
+	f, err := strconv.ParseFloat(s, 64)
+	return err == nil && (zero || f != 0)
+}
+
+func leadingDigits(s string) int {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return i
+		}
+	}
+	return len(s)
+}
+
+// shortName makes a caller's name fit for a message.
+func shortName(name string) string {
+	if name == "" || len(name) > 40 || strings.IndexFunc(name, func(r rune) bool { return r < ' ' || r > '~' }) >= 0 {
+		return "(a member)"
+	}
+	return name
+}
