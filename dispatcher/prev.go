@@ -60,13 +60,14 @@ func resolveArgs(op *request.Operation, previous *prior) (map[string]any, error)
 	}
 	sorted := slices.Clone(op.Args)
 	slices.SortFunc(sorted, func(a, b request.Arg) int { return strings.Compare(a.Name, b.Name) })
-	budget := maxArgsBytes
+	budget := maxArgsBytes - len("{}") - (len(sorted) - 1)
 	for _, a := range sorted {
+		budget -= quotedLen(a.Name) + len(":")
 		value, err := substitute(a, previous, budget)
 		if err != nil {
 			return nil, err
 		}
-		m := measure{left: budget - len(a.Name)}
+		m := measure{left: budget}
 		if reason := m.count(value, 0); reason != "" {
 			return nil, overBound(a.Name, reason)
 		}
@@ -250,12 +251,12 @@ func (m *measure) count(value any, depth int) SubstitutionReason {
 	return ""
 }
 
-// quotedLen is the length of a string as JSON, near enough: exact but for the escapes of a few rare runes.
+// quotedLen is the length of a string as JSON, in its shortest spelling.
 func quotedLen(s string) int {
 	n := len(s) + 2
 	for i := range len(s) {
 		switch c := s[i]; {
-		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t':
+		case c == '"', c == '\\', c == '\n', c == '\r', c == '\t', c == '\b', c == '\f':
 			n++
 		case c < 0x20:
 			n += 5

@@ -1,0 +1,139 @@
+package dispatcher_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/policy"
+)
+
+func batch(n int, op string) string {
+	return "[" + strings.TrimSuffix(strings.Repeat(op+",", n), ",") + "]"
+}
+
+func TestParallelRunsEightAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		done := make(chan *dispatcher.Envelope)
+		go func() { done <- h.run(batch(20, `probe.sleep()`)) }()
+		synctest.Wait()
+		h.mu.Lock()
+		require.Equal(t, 8, h.busy)
+		h.mu.Unlock()
+		close(h.release)
+		env := <-done
+		require.Equal(t, 20, env.Summary.Succeeded)
+		require.Equal(t, 8, h.hi)
+	})
+}
+
+func TestParallelKeepsInputOrder(t *testing.T) {
+	h := newHouse(t)
+	env := h.run(`[probe.result(json="1"), probe.fail(how="panic"), nope(), probe.result(json="4")]`)
+	require.Equal(t, "1", string(env.Results[0].Result))
+	require.Equal(t, dispatcher.CodeInternal, env.Results[1].Code)
+	require.Equal(t, dispatcher.CodeUnknownVerb, env.Results[2].Code)
+	require.Equal(t, "4", string(env.Results[3].Result))
+	require.Equal(t, dispatcher.Summary{Total: 4, Succeeded: 2, Failed: 2}, env.Summary)
+}
+
+func TestChainStopsAtTheFirstFailure(t *testing.T) {
+	for name, bad := range map[string]string{
+		"verb error": `probe.fail(how="not_found")`, "refused params": `probe.echo(x=1)`, "unknown verb": `nope()`, "namespace": `probe.echo(namespace="")`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHouse(t)
+			env := h.run(`probe.echo() | ` + bad + ` | probe.who() | probe.who()`)
+			require.Equal(t, dispatcher.Summary{Total: 4, Succeeded: 1, Failed: 1, Aborted: 2}, env.Summary)
+			require.Equal(t, dispatcher.Partial, env.Status)
+			require.NotContains(t, h.taken(), "call probe.who")
+			require.Len(t, h.records, 2, "aborted steps leave no record")
+		})
+	}
+}
+
+func TestDenialRevokedInTheMiddleOfAChain(t *testing.T) {
+	h := newHouse(t)
+	n := 0
+	h.decide = func(context.Context, *policy.Input) policy.Decision {
+		if n++; n > 1 {
+			return policy.Decision{Reason: "revoked"}
+		}
+		return policy.Decision{Verdict: policy.Allow}
+	}
+	env := h.run(`probe.echo() | probe.echo() | probe.echo()`)
+	require.Equal(t, dispatcher.Summary{Total: 3, Succeeded: 1, Failed: 1, Aborted: 1}, env.Summary)
+}
+
+func TestRequestDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		began := time.Now()
+		env := h.run(batch(10, `probe.sleep()`))
+		require.Equal(t, 60*time.Second, time.Since(began), "the default deadline")
+		for i, e := range env.Results {
+			require.Equal(t, dispatcher.CodeDeadlineExceeded, e.Code, i)
+		}
+		require.Len(t, h.records, 10, "what never started is on record too")
+
+		ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
+		defer cancel()
+		began = time.Now()
+		env = h.Run(ctx, caller, parse(t, `probe.sleep() | probe.echo()`))
+		require.Equal(t, 90*time.Second, time.Since(began), "the caller's own deadline")
+		require.Equal(t, dispatcher.CodeDeadlineExceeded, env.Results[0].Code)
+		require.True(t, env.Results[1].Aborted)
+	})
+}
+
+func TestCallerCancels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan *dispatcher.Envelope)
+		go func() { done <- h.Run(ctx, caller, parse(t, `probe.echo() | probe.sleep() | probe.who()`)) }()
+		other := make(chan *dispatcher.Envelope)
+		go func() { other <- h.run(`probe.sleep(name="other")`) }()
+		synctest.Wait()
+		cancel()
+		env := <-done
+		require.True(t, env.Results[0].OK)
+		require.Equal(t, dispatcher.CodeCancelled, env.Results[1].Code)
+		require.True(t, env.Results[2].Aborted)
+		require.Len(t, h.records, 2, "evidence is kept although nobody waits")
+		require.Equal(t, "cancelled", h.records[1].ErrorCode)
+		close(h.release)
+		require.True(t, (<-other).Results[0].OK, "nobody else's operation ended")
+	})
+}
+
+func TestCloseEndsWhatRuns(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		done := make(chan *dispatcher.Envelope)
+		go func() { done <- h.run(`probe.sleep()`) }()
+		synctest.Wait()
+		require.NoError(t, h.Close())
+		require.Equal(t, dispatcher.CodeCancelled, (<-done).Results[0].Code)
+		env := h.run(`[probe.echo(), probe.echo()]`)
+		require.Equal(t, 2, env.Summary.Failed)
+		require.Contains(t, env.Results[0].Error, "shutting down")
+		h.RecordParseError(t.Context(), caller, parseError(t, `(`))
+	})
+}
+
+func TestSlowLocatorDoesNotHoldTheCall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		began := time.Now()
+		require.True(t, h.one(`probe.get(id="slow")`).OK)
+		require.Equal(t, time.Second, time.Since(began))
+		require.Equal(t, policy.Unknown, h.inputs[0].Resource.Exists)
+	})
+}
