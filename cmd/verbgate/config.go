@@ -1,0 +1,260 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/packs"
+	"github.com/verbgate/verbgate/policy/opa"
+)
+
+// config is what the program runs with, after the defaults, the file, the environment and the flags
+// have been laid over each other in that order.
+type config struct {
+	DataDir   string
+	Namespace string
+	Visible   []string
+	Packs     []string
+	Backends  map[string]string
+	Gate      struct {
+		Policy        string
+		Entrypoint    string
+		Timeout       time.Duration
+		OnError       string
+		AllowBuiltins []string
+		AllowHosts    []string
+	}
+	Audit  struct{ Params string }
+	Limits struct{ RequestTimeout time.Duration }
+	HTTP   struct {
+		Addr           string
+		Auth           string
+		AllowedOrigins []string
+		AllowedHosts   []string
+	}
+	Log struct{ Level, Format string }
+}
+
+// setting is one key of the configuration. The list of settings is all there is to know about the
+// keys: the file, the environment, --set and verbgate init's output are read and written from it.
+type setting struct {
+	key   string   // as in the file, e.g. gate.timeout
+	into  any      // *string, *[]string, *time.Duration or *map[string]string in the config
+	doc   string   // what it does, for verbgate init's output; lines are wrapped already
+	enum  []string // the values allowed, if there are few
+	path  bool     // the value is a path, relative to the file it stands in
+	check func(string) error
+}
+
+// Values of closed settings.
+const (
+	onErrorOpen   = "open"
+	onErrorClosed = "closed"
+	paramsRecord  = "record"
+	paramsNone    = "none"
+	authToken     = "token"
+	authNone      = "none"
+)
+
+// settings lists every key, in the order of verbgate init's output, with where its value goes.
+func (c *config) settings() []setting {
+	return []setting{
+		{key: "data_dir", into: &c.DataDir, path: true,
+			doc: "Where the databases, the audit store and the HTTP token are kept.\nEmpty: verbgate in the user's state directory ($XDG_STATE_HOME, else ~/.local/state)."},
+		{key: "namespace", into: &c.Namespace, check: checkNamespace,
+			doc: "The namespace of calls that name none."},
+		{key: "visible", into: &c.Visible, check: checkNamespace,
+			doc: "Further namespaces that calls which name none may read, if the policy agrees."},
+		{key: "packs", into: &c.Packs, check: checkPack,
+			doc: "The packs to load. Empty: every pack this program was built with."},
+		{key: "backends", into: &c.Backends, check: checkBackend,
+			doc: "Which backend keeps a pack's records, as pack: backend. A backend is a SQLite file\nof that name in data_dir. Packs that are not named here use the backend main."},
+		{key: "gate.policy", into: &c.Gate.Policy, path: true,
+			doc: "The policy: a folder of .rego and data files, or a .tar.gz bundle. A folder is read\nagain when it changes, and on SIGHUP. Empty: the starter policy built in."},
+		{key: "gate.entrypoint", into: &c.Gate.Entrypoint,
+			doc: "The rule that decides: data, the package and the rule, joined by dots."},
+		{key: "gate.timeout", into: &c.Gate.Timeout,
+			doc: "How long one decision may take. A decision that takes longer is a refusal."},
+		{key: "gate.on_error", into: &c.Gate.OnError, enum: []string{onErrorOpen, onErrorClosed},
+			doc: "What happens to a call when the gate itself failed in a way no caller can cause:\nopen lets it run and records that nobody judged it, closed refuses it. What a policy\ndenies, or cannot answer, is refused in either case."},
+		{key: "gate.allow_builtins", into: &c.Gate.AllowBuiltins,
+			doc: "Built-in functions of the policy language that are off unless named here,\nas http.send, net.lookup_ip_addr, opa.runtime."},
+		{key: "gate.allow_hosts", into: &c.Gate.AllowHosts,
+			doc: "The hosts that such functions may reach, as bundles.example.com. Empty: none."},
+		{key: "audit.params", into: &c.Audit.Params, enum: []string{paramsRecord, paramsNone},
+			doc: "record keeps the params of a call in its audit record, sensitive ones sealed;\nnone leaves them out."},
+		{key: "limits.request_timeout", into: &c.Limits.RequestTimeout,
+			doc: "How long a whole request may take."},
+		{key: "http.addr", into: &c.HTTP.Addr,
+			doc: "What serve listens on when no flag says so, as 127.0.0.1:7433. Only loopback addresses.\nEmpty: serve wants a flag."},
+		{key: "http.auth", into: &c.HTTP.Auth, enum: []string{authToken, authNone},
+			doc: "token asks callers for the bearer token in data_dir/http.token, which the first start\nmakes; who has it is the user who runs the server. none lets every local process in,\nas anonymous:http."},
+		{key: "http.allowed_origins", into: &c.HTTP.AllowedOrigins,
+			doc: "Origins that web pages may call from, as https://app.example.com, beside the server's own."},
+		{key: "http.allowed_hosts", into: &c.HTTP.AllowedHosts,
+			doc: "Host names that requests may be addressed to, beside localhost and the address listened on."},
+		{key: "log.level", into: &c.Log.Level, enum: []string{"", "debug", "info", "warn", "error"},
+			doc: "debug, info, warn or error. Empty: info for serve, warn for the other commands."},
+		{key: "log.format", into: &c.Log.Format, enum: []string{"text", "json"},
+			doc: "text or json, on stderr."},
+	}
+}
+
+// defaults is the configuration of somebody who configured nothing.
+func defaults() *config {
+	c := &config{Namespace: "local", Visible: []string{}, Packs: []string{}, Backends: map[string]string{}}
+	c.Gate.Entrypoint = opa.DefaultEntrypoint
+	c.Gate.Timeout = opa.DefaultTimeout
+	c.Gate.OnError = onErrorOpen
+	c.Gate.AllowBuiltins = []string{}
+	c.Gate.AllowHosts = []string{}
+	c.Audit.Params = paramsRecord
+	c.Limits.RequestTimeout = time.Minute
+	c.HTTP.Auth = authToken
+	c.HTTP.AllowedOrigins = []string{}
+	c.HTTP.AllowedHosts = []string{}
+	c.Log.Format = "text"
+	return c
+}
+
+// value is what some place says about a key.
+type value struct {
+	text  string
+	list  []string          // for lists
+	table map[string]string // for tables
+	base  string            // the folder that relative paths start from
+}
+
+// put checks v and stores it. The error does not say where v came from.
+func (s setting) put(v value) error {
+	switch into := s.into.(type) {
+	case *string:
+		if err := s.allowed(v.text); err != nil {
+			return err
+		}
+		if s.path && v.text != "" && !filepath.IsAbs(v.text) {
+			v.text = filepath.Join(v.base, v.text)
+		}
+		*into = v.text
+	case *time.Duration:
+		d, err := time.ParseDuration(v.text)
+		if err != nil || d <= 0 {
+			return fmt.Errorf("%q is not a duration above zero; write a number and a unit, as 250ms, 10s or 1m", v.text)
+		}
+		*into = d
+	case *[]string:
+		for _, item := range v.list {
+			if err := s.allowed(item); err != nil {
+				return err
+			}
+		}
+		*into = v.list
+	case *map[string]string:
+		for name, item := range v.table {
+			if err := checkPack(name); err != nil {
+				return err
+			}
+			if err := s.allowed(item); err != nil {
+				return err
+			}
+		}
+		*into = v.table
+	default:
+		return fmt.Errorf("key %s has no type", s.key)
+	}
+	return nil
+}
+
+// parse reads a value written as one text, as variables and flags have it: the items of a list, and
+// the pairs of a table, are separated by commas.
+func (s setting) parse(text, base string) (value, error) {
+	v := value{text: text, base: base}
+	switch s.into.(type) {
+	case *[]string:
+		v.list = splitList(text)
+	case *map[string]string:
+		v.table = map[string]string{}
+		for _, pair := range splitList(text) {
+			name, item, ok := strings.Cut(pair, "=")
+			if !ok {
+				return v, fmt.Errorf("%q is not a pair; write pack=backend, separated by commas", pair)
+			}
+			v.table[name] = item
+		}
+	}
+	return v, nil
+}
+
+func splitList(text string) []string {
+	out := []string{}
+	for item := range strings.SplitSeq(text, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+func (s setting) allowed(text string) error {
+	if s.enum != nil && !slices.Contains(s.enum, text) {
+		return fmt.Errorf("%q is not one of its values: %s", text, strings.Join(slices.DeleteFunc(slices.Clone(s.enum), func(e string) bool { return e == "" }), ", "))
+	}
+	if s.check != nil {
+		return s.check(text)
+	}
+	return nil
+}
+
+// stateDir is the folder for data that nobody configured a place for.
+func stateDir() (string, error) {
+	// The XDG rules say that a relative path there is to be ignored.
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "verbgate"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || !filepath.IsAbs(home) {
+		return "", errors.New("no place for the data: neither HOME nor XDG_STATE_HOME names a folder; set data_dir, or VERBGATE_DATA_DIR")
+	}
+	return filepath.Join(home, ".local", "state", "verbgate"), nil
+}
+
+func checkNamespace(text string) error {
+	if err := dispatcher.ValidateNamespace(text); err != nil {
+		return fmt.Errorf("%q is not a namespace: %w", text, err)
+	}
+	return nil
+}
+
+// checkPack accepts the packs that this program was built with.
+func checkPack(name string) error {
+	var known []string
+	for _, p := range packs.Registered() {
+		known = append(known, p.Manifest().Name)
+	}
+	if slices.Contains(known, name) {
+		return nil
+	}
+	slices.Sort(known)
+	return fmt.Errorf("there is no pack %q; this program was built with %s", name, strings.Join(known, ", "))
+}
+
+// checkBackend accepts what can be the name of a file in the data folder, beside the audit store.
+func checkBackend(name string) error {
+	if name == "audit" {
+		return errors.New("audit is the audit store's own file; choose another name")
+	}
+	ok := name != "" && name[0] >= 'a' && name[0] <= 'z' && len(name) <= 64
+	for _, r := range name {
+		ok = ok && (r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r == '_')
+	}
+	if !ok {
+		return fmt.Errorf("%q cannot name a backend; write a lower-case letter, then up to 63 of a-z 0-9 _", name)
+	}
+	return nil
+}

@@ -1,0 +1,101 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/verbgate/verbgate/dispatcher/request"
+)
+
+// maxParseLine bounds one line of parse --jsonl: a text of the largest size, every byte escaped.
+const maxParseLine = 6*request.MaxBytes + 1<<10
+
+func (c *cli) parseCommand() *cobra.Command {
+	var jsonl bool
+	cmd := &cobra.Command{
+		Use:   "parse --jsonl | parse OPS",
+		Short: "Show how ops are read, without running them",
+		Long: `Show how ops are read, without running them.
+
+With --jsonl every line of stdin is a JSON string of ops, and every line of stdout its answer:
+{"mode","ops"} or {"error":{"kind","message","pos"}}. An error in the ops is an answer like any
+other; a line that is not a JSON string ends the command with exit code 2.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if jsonl && len(args) > 0 || !jsonl && len(args) != 1 {
+				return errors.New("parse needs either --jsonl and lines on stdin, or one OPS argument")
+			}
+			return nil
+		},
+		RunE: func(_ *cobra.Command, args []string) error {
+			if jsonl {
+				return parseLines(c.stdin, c.stdout)
+			}
+			req, err := request.Parse(args[0])
+			if err != nil {
+				return err
+			}
+			return c.printJSON(req)
+		},
+	}
+	cmd.Flags().BoolVar(&jsonl, "jsonl", false, "read JSON strings from stdin, one a line")
+	return cmd
+}
+
+// parseLines answers line by line, so that it can be driven through a pipe.
+func parseLines(in io.Reader, out io.Writer) error {
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 64<<10), maxParseLine)
+	w := bufio.NewWriter(out)
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	n := 0
+	for lines.Scan() {
+		n++
+		text, err := decodeLine(lines.Bytes())
+		if err != nil {
+			return errors.Join(w.Flush(), &usageError{fmt.Errorf("line %d is not a JSON string", n)})
+		}
+		if err := enc.Encode(parsed(text)); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+		if err := w.Flush(); err != nil {
+			return fmt.Errorf("write answer: %w", err)
+		}
+	}
+	switch err := lines.Err(); {
+	case errors.Is(err, bufio.ErrTooLong):
+		return &usageError{fmt.Errorf("line %d is longer than %d bytes", n+1, maxParseLine)}
+	case err != nil:
+		return fmt.Errorf("read stdin: %w", err)
+	}
+	return nil
+}
+
+// decodeLine decodes a JSON string. Bytes that are not UTF-8 stay as they are: encoding/json would
+// mend them, and the parser is to see what was sent.
+func decodeLine(line []byte) (string, error) {
+	line = bytes.TrimSpace(line)
+	if len(line) < 2 || line[0] != '"' {
+		return "", errors.New("not a string")
+	}
+	var text string
+	if err := json.Unmarshal(line, &text); err != nil {
+		return "", err
+	}
+	return text, nil
+}
+
+// parsed is the answer for one text.
+func parsed(text string) any {
+	req, err := request.Parse(text)
+	if err == nil {
+		return req
+	}
+	return map[string]any{"error": err}
+}

@@ -1,0 +1,181 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/mark3labs/mcp-go/client"
+	"github.com/mark3labs/mcp-go/client/transport"
+	"github.com/mark3labs/mcp-go/mcp"
+	"github.com/spf13/pflag"
+
+	"github.com/verbgate/verbgate/dispatcher/request"
+)
+
+// maxTokenBytes bounds a token file; more than that is not a token.
+const maxTokenBytes = 4 << 10
+
+type remoteFlags struct{ server, tokenFile string }
+
+func (f *remoteFlags) register(fs *pflag.FlagSet) {
+	fs.StringVar(&f.server, "server", "", "URL of a server to send the request to, as http://127.0.0.1:7433/mcp")
+	fs.StringVar(&f.tokenFile, "token-file", "", "file with the server's bearer token (also "+envTokenFile+"; "+envToken+" holds the token itself);\nfor a server on this machine the token in the data folder is found by itself")
+}
+
+// requestRemote sends the request to a server and prints the envelope it answers with.
+func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) error {
+	cfg, err := c.configuration()
+	if err != nil {
+		return err
+	}
+	target, err := url.Parse(f.server)
+	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
+		return &usageError{fmt.Errorf("--server %s: write a URL, as http://127.0.0.1:7433/mcp", f.server)}
+	}
+	token, err := c.token(cfg, f, target)
+	if err != nil {
+		return &startError{err}
+	}
+	text, err := callServer(ctx, target, token, ops)
+	if err != nil {
+		return remoteError(err, target, ops)
+	}
+	return c.printRemote(text)
+}
+
+// token finds the bearer token. The one in the data folder is for servers on this machine only: it
+// must not be sent to a host that merely was named.
+func (c *cli) token(cfg *config, f remoteFlags, target *url.URL) (string, error) {
+	if f.tokenFile == "" {
+		if token := lookup(c.environ, envToken); token != "" {
+			return token, nil
+		}
+		f.tokenFile = lookup(c.environ, envTokenFile)
+	}
+	if f.tokenFile != "" {
+		return readToken(f.tokenFile)
+	}
+	if !loopback(target.Hostname()) {
+		return "", nil
+	}
+	token, err := readToken(filepath.Join(cfg.DataDir, tokenFile))
+	if errors.Is(err, fs.ErrNotExist) {
+		return "", nil // the server may want none
+	}
+	return token, err
+}
+
+func readToken(path string) (string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("token file: %w", err)
+	}
+	token := strings.TrimSpace(string(text))
+	if token == "" || len(token) > maxTokenBytes || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("token file %s does not hold a token", path)
+	}
+	return token, nil
+}
+
+// loopback reports whether a host name or address cannot but mean this machine.
+func loopback(host string) bool {
+	if strings.EqualFold(host, "localhost") {
+		return true
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+// callServer calls the tool and returns the envelope's text.
+func callServer(ctx context.Context, target *url.URL, token, ops string) (string, error) {
+	headers := map[string]string{}
+	if token != "" {
+		headers["Authorization"] = "Bearer " + token
+	}
+	// A redirect would carry the token elsewhere.
+	plain := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	conn, err := client.NewStreamableHttpClient(target.String(), transport.WithHTTPHeaders(headers), transport.WithHTTPBasicClient(plain))
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close()
+	if err := conn.Start(ctx); err != nil {
+		return "", err
+	}
+	hello := mcp.InitializeRequest{}
+	hello.Params.ProtocolVersion = mcp.LATEST_PROTOCOL_VERSION
+	hello.Params.ClientInfo = mcp.Implementation{Name: "verbgate", Version: version()}
+	if _, err := conn.Initialize(ctx, hello); err != nil {
+		return "", err
+	}
+	call := mcp.CallToolRequest{}
+	call.Params.Name = "request"
+	call.Params.Arguments = map[string]any{"ops": ops}
+	result, err := conn.CallTool(ctx, call)
+	if err != nil {
+		return "", err
+	}
+	// The text and not the structured content: it keeps every digit of a number.
+	for _, content := range result.Content {
+		if text, ok := content.(mcp.TextContent); ok {
+			return text.Text, nil
+		}
+	}
+	return "", errors.New("the answer holds no envelope")
+}
+
+// remoteError says what a failed call means for the person at the command line.
+func remoteError(err error, target *url.URL, ops string) error {
+	switch {
+	case errors.Is(err, mcp.ErrInvalidParams):
+		// The server's parser and this one are the same, but for their versions; this one can draw
+		// the caret.
+		if _, parseErr := request.Parse(ops); parseErr != nil {
+			return parseErr
+		}
+		return &usageError{fmt.Errorf("%s refused the request: %w", target.Host, err)}
+	case errors.Is(err, transport.ErrUnauthorized), errors.Is(err, transport.ErrAuthorizationRequired):
+		return &startError{fmt.Errorf("%s wants a bearer token that it knows; name the file it printed when it started with --token-file", target.Host)}
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("cancelled: %w", err)
+	default:
+		return &startError{fmt.Errorf("%s did not answer the request: %w; is it the URL that serve --http printed?", target.Host, err)}
+	}
+}
+
+// printRemote prints the envelope as it came, and judges it by its status.
+func (c *cli) printRemote(text string) error {
+	var envelope struct {
+		Status  string            `json:"status"`
+		Results []json.RawMessage `json:"results"`
+	}
+	if err := json.Unmarshal([]byte(text), &envelope); err != nil || envelope.Status == "" {
+		return &startError{errors.New("the server's answer is not an envelope; is it another program's URL?")}
+	}
+	var out bytes.Buffer
+	format := json.Compact
+	if c.terminal() {
+		format = func(dst *bytes.Buffer, src []byte) error { return json.Indent(dst, src, "", "  ") }
+	}
+	if err := format(&out, []byte(text)); err != nil {
+		return fmt.Errorf("read envelope: %w", err)
+	}
+	out.WriteByte('\n')
+	if _, err := c.stdout.Write(out.Bytes()); err != nil {
+		return fmt.Errorf("write answer: %w", err)
+	}
+	if envelope.Status != statusSuccess {
+		return errOperations
+	}
+	return nil
+}
