@@ -5,7 +5,9 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"maps"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -166,4 +168,13 @@ func requireKind(t testing.TB, err error, kind, text string) {
 		t.Fatalf("no error kind %q", kind)
 	}
 	require.ErrorContains(t, err, text)
+}
+
+func number(n int) json.Number { return json.Number(strconv.Itoa(n)) }
+
+// with is the object with one member more.
+func with(m object, name string, value any) object {
+	m = maps.Clone(m)
+	m[name] = value
+	return m
 }
