@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -17,10 +18,11 @@ type message struct {
 	modern bool
 }
 
-// readID keeps the id only when it can be trusted, so that no answer goes to a call it is not for.
+// readID keeps the id only when it can be trusted, so that no answer goes to a call it is not for. It
+// is a copy: a call that waits must not hold on to the message it came in.
 func (m *message) readID() {
 	if raw := m.env.get("id"); m.env.clash == "" && validID(raw) {
-		m.id = raw
+		m.id = bytes.Clone(raw)
 	}
 }
 

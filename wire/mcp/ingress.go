@@ -173,17 +173,6 @@ func open(object []byte, names []string) fields {
 	return f
 }
 
-// unquote decodes a string the scanner has walked.
-func unquote(quoted []byte) string {
-	if bytes.IndexByte(quoted, '\\') < 0 {
-		return string(quoted[1 : len(quoted)-1])
-	}
-	var s string
-	// The scanner has accepted it, so there is no error; what it blamed is refused elsewhere.
-	_ = json.Unmarshal(quoted, &s)
-	return s
-}
-
 func isObject(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '{' }
 func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 

@@ -1,7 +1,10 @@
 package mcp
 
 import (
+	"bytes"
 	"fmt"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -204,7 +207,11 @@ func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 func (s *scanner) string() error {
 	start := s.pos
 	s.pos++
-	for s.pos < len(s.text) {
+	for {
+		s.pos += plainBytes(s.text[s.pos:])
+		if s.pos == len(s.text) {
+			return s.fail(start, "a string that is not closed, opened")
+		}
 		switch c := s.text[s.pos]; {
 		case c == '"':
 			s.pos++
@@ -215,8 +222,6 @@ func (s *scanner) string() error {
 			}
 		case c < 0x20:
 			return s.fail(s.pos, fmt.Sprintf("a raw control character (%#02x) inside a string", c))
-		case c < utf8.RuneSelf:
-			s.pos++
 		default:
 			r, size := utf8.DecodeRune(s.text[s.pos:])
 			if r == utf8.RuneError && size == 1 {
@@ -225,7 +230,16 @@ func (s *scanner) string() error {
 			s.pos += size
 		}
 	}
-	return s.fail(start, "a string that is not closed, opened")
+}
+
+// plainBytes counts the bytes up to the first that means something inside a string.
+func plainBytes(text []byte) int {
+	for i, c := range text {
+		if c < 0x20 || c >= utf8.RuneSelf || c == '"' || c == '\\' {
+			return i
+		}
+	}
+	return len(text)
 }
 
 func (s *scanner) escape() error {
@@ -287,3 +301,41 @@ func (s *scanner) blame(pos int, what string) {
 		s.flaw = &scanError{pos: pos, what: what}
 	}
 }
+
+// unquote decodes a string that was walked. Half a surrogate pair, which was blamed, is U+FFFD.
+func unquote(quoted []byte) string {
+	inner := quoted[1 : len(quoted)-1]
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	var out strings.Builder
+	out.Grow(len(inner))
+	s := scanner{text: inner}
+	for s.pos < len(inner) {
+		n := bytes.IndexByte(inner[s.pos:], '\\')
+		if n < 0 {
+			n = len(inner) - s.pos
+		}
+		out.Write(inner[s.pos : s.pos+n])
+		s.pos += n
+		if s.pos == len(inner) {
+			break
+		}
+		switch c := inner[s.pos+1]; c {
+		case 'u':
+			r, _ := s.unit(s.pos)
+			s.pos += 6
+			if low, ok := s.unit(s.pos); utf16.IsSurrogate(r) && ok && utf16.DecodeRune(r, low) != utf8.RuneError {
+				r = utf16.DecodeRune(r, low)
+				s.pos += 6
+			}
+			out.WriteRune(r)
+		default:
+			out.WriteByte(plainEscapes[c])
+			s.pos += 2
+		}
+	}
+	return out.String()
+}
+
+var plainEscapes = [128]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
