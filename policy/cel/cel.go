@@ -81,15 +81,7 @@ func (c *Config) setDefaults() error {
 
 // Set holds the compiled checks of all packs. It does not change and is safe for concurrent use.
 type Set struct {
-	verbs map[string]*verbChecks
-}
-
-// verbChecks are the checks of one verb, in the manifest's order.
-type verbChecks struct {
-	checks []check
-	// containers are the params the checks read that may hold untyped numbers. They are looked
-	// through before the checks run.
-	containers []string
+	verbs map[string][]check // in the manifest's order
 }
 
 // Compile compiles the checks of manifests that packs.Manifest.Validate accepts. The error joins
@@ -99,12 +91,12 @@ func Compile(manifests []packs.Manifest, cfg Config) (*Set, error) {
 	if err := cfg.setDefaults(); err != nil {
 		return nil, err
 	}
-	set := &Set{verbs: map[string]*verbChecks{}}
+	set := &Set{verbs: map[string][]check{}}
 	var errs []error
 	for i := range manifests {
 		m := &manifests[i]
 		for _, v := range m.Verbs {
-			if set.verbs[v.Name] != nil {
+			if _, twice := set.verbs[v.Name]; twice {
 				errs = append(errs, fmt.Errorf("pack %s: the verb %s is declared twice; rename one", m.Name, v.Name))
 			}
 		}
@@ -127,8 +119,7 @@ func (s *Set) compilePack(m *packs.Manifest, cfg Config) []error {
 	}
 	for i := range m.Verbs {
 		v := &m.Verbs[i]
-		vc := &verbChecks{}
-		s.verbs[v.Name] = vc
+		s.verbs[v.Name] = nil
 		var c *compiler // made for the first check: most verbs of some packs have none
 		for j := range m.Checks {
 			ck := &m.Checks[j]
@@ -144,7 +135,7 @@ func (s *Set) compilePack(m *packs.Manifest, cfg Config) []error {
 			c.compile(ck)
 		}
 		if c != nil {
-			vc.checks, vc.containers = c.done()
+			s.verbs[v.Name] = c.checks
 		}
 	}
 	return found.errors()

@@ -26,20 +26,13 @@ const maxMessage = 1024
 // said no; otherwise the check could not be evaluated or was cut short, and Err, which holds neither
 // values nor the engine's text, says why. When ctx ended, errors.Is finds its error.
 func (s *Set) Check(ctx context.Context, in *policy.Input) error {
-	vc := s.verbs[in.Verb]
-	if vc == nil || len(vc.checks) == 0 {
+	checks := s.verbs[in.Verb]
+	if len(checks) == 0 {
 		return nil
 	}
 	vars := &variables{in: in}
-	for _, name := range vc.containers {
-		if value, given := in.Params[name]; given {
-			if err := scan(packs.Any, value, 1); err != nil {
-				return refusal(vc.checks[0].name, &valueError{param: name, err: err})
-			}
-		}
-	}
-	for i := range vc.checks {
-		if err := vc.checks[i].run(ctx, vars); err != nil {
+	for i := range checks {
+		if err := checks[i].run(ctx, vars); err != nil {
 			return err
 		}
 	}
@@ -48,6 +41,13 @@ func (s *Set) Check(ctx context.Context, in *policy.Input) error {
 
 // run returns nil or a *packs.CheckError.
 func (c *check) run(ctx context.Context, vars *variables) error {
+	for _, s := range c.scans {
+		if value, given := vars.in.Params[s.name]; given {
+			if err := scan(s.kind, value, 1); err != nil {
+				return refusal(c.name, &valueError{param: s.name, err: err})
+			}
+		}
+	}
 	out, err := c.rule.eval(ctx, vars)
 	if err != nil {
 		return refusal(c.name, err)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/cel-go/cel"
 	"github.com/google/cel-go/common/ast"
+	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 
 	"github.com/verbgate/verbgate/packs"
@@ -21,6 +22,15 @@ type check struct {
 	rule        rule
 	message     string
 	messageRule *rule // in place of message, or nil
+	// scans are the params with elements or members that it reads and no check of the verb before
+	// it: they are looked through first.
+	scans []scanned
+}
+
+// scanned is a param that scan looks through.
+type scanned struct {
+	name string
+	kind packs.Type
 }
 
 // rule is one compiled expression.
@@ -31,13 +41,13 @@ type rule struct {
 
 // compiler compiles the checks of one verb.
 type compiler struct {
-	pack       string
-	verb       *packs.Verb
-	cfg        Config
-	env        *cel.Env
-	found      *problems
-	checks     []check
-	containers []string
+	pack   string
+	verb   *packs.Verb
+	cfg    Config
+	env    *cel.Env
+	found  *problems
+	checks []check
+	scans  []scanned // of the check that is being compiled
 }
 
 func newCompiler(pack string, v *packs.Verb, cfg Config, found *problems) (*compiler, error) {
@@ -59,9 +69,8 @@ func newCompiler(pack string, v *packs.Verb, cfg Config, found *problems) (*comp
 		cel.ParserExpressionSizeLimit(cfg.MaxRuleSize),
 		cel.ParserRecursionLimit(cfg.MaxDepth),
 		cel.ExpressionNodeLimit(cfg.MaxRuleSize),
-		cel.RegexProgramSizeLimit(cfg.MaxRegexProgram),
 		cel.ASTValidators(
-			cel.ValidateRegexLiterals(), cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
+			cel.ValidateDurationLiterals(), cel.ValidateTimestampLiterals(),
 			cel.ValidateComprehensionNestingLimit(cfg.MaxComprehensions),
 		),
 	)
@@ -71,8 +80,6 @@ func newCompiler(pack string, v *packs.Verb, cfg Config, found *problems) (*comp
 	return &compiler{pack: pack, verb: v, cfg: cfg, env: env, found: found}, nil
 }
 
-func (c *compiler) done() ([]check, []string) { return c.checks, c.containers }
-
 // compile adds one check, or what is wrong with it.
 func (c *compiler) compile(ck *packs.Check) {
 	at := problem{pack: c.pack, check: ck, verb: c.verb.Name}
@@ -80,6 +87,7 @@ func (c *compiler) compile(ck *packs.Check) {
 		at.verb, at.text = "", "has neither or both of message and message_rule; keep one"
 		c.found.add(at)
 	}
+	c.scans = nil
 	r, ok := c.expression(at, ck.Rule, types.BoolType)
 	out := check{name: ck.Name, rule: r, message: plainText(ck.Message)}
 	if ck.MessageRule != "" {
@@ -88,6 +96,7 @@ func (c *compiler) compile(ck *packs.Check) {
 		out.messageRule, ok = &m, ok && fine
 	}
 	if ok {
+		out.scans = c.scans
 		c.checks = append(c.checks, out)
 	}
 }
@@ -161,6 +170,13 @@ func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
 					fail(e, "%s is a variable already; give the element another name", name)
 				}
 			}
+		case ast.CallKind:
+			if call := e.AsCall(); call.FunctionName() == overloads.Matches && len(call.Args()) > 0 {
+				pattern := call.Args()[len(call.Args())-1]
+				if problem := patternProblem(pattern, c.cfg.MaxRegexProgram); problem != "" {
+					fail(pattern, "%s", problem)
+				}
+			}
 		case ast.IdentKind:
 			name := strings.TrimPrefix(e.AsIdent(), ".")
 			if name != varParams && name != varToken {
@@ -183,11 +199,17 @@ func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
 		return false
 	}
 	for _, name := range read {
-		if holdsUntyped(c.verb.Param(name).Type) && !slices.Contains(c.containers, name) {
-			c.containers = append(c.containers, name)
+		s := scanned{name, c.verb.Param(name).Type}
+		if hasParts(s.kind) && !c.scansAlready(s) {
+			c.scans = append(c.scans, s)
 		}
 	}
 	return true
+}
+
+func (c *compiler) scansAlready(s scanned) bool {
+	return slices.Contains(c.scans, s) ||
+		slices.ContainsFunc(c.checks, func(earlier check) bool { return slices.Contains(earlier.scans, s) })
 }
 
 func (c *compiler) readParam(at problem, sel ast.Expr, field string, fail func(ast.Expr, string, ...any)) bool {
@@ -222,8 +244,8 @@ func member(e ast.NavigableExpr) (ast.NavigableExpr, string, bool) {
 	return parent, parent.AsSelect().FieldName(), true
 }
 
-// holdsUntyped reports whether a value of the type must be looked through before a rule reads it.
-func holdsUntyped(t packs.Type) bool {
+// hasParts reports whether a value of the type may have elements or members.
+func hasParts(t packs.Type) bool {
 	_, list := t.Elem()
 	return list || t == packs.Object || t == packs.Array || t == packs.Any
 }

@@ -2,7 +2,6 @@ package cel
 
 import (
 	"github.com/google/cel-go/checker"
-	"github.com/google/cel-go/common/ast"
 	"github.com/google/cel-go/common/overloads"
 	"github.com/google/cel-go/common/types"
 
@@ -19,9 +18,17 @@ const (
 // The factors by which a cost grows with a string's length, in CEL's units of about 50 ns. CEL itself
 // takes counting a string's characters for free and guesses at a pattern's work from its text.
 const (
-	countFactor = 0.01
-	matchFactor = 0.1
+	countFactor    = 0.01
+	containsFactor = 0.02 // linear: Go searches with SIMD and Rabin-Karp
+	matchFactor    = 0.1
 )
+
+// deepCompare is the cost of comparing two values that may both be lists or maps. A whole request is
+// at most 1 MiB, so over the elements of one list the sizes even out; nested in two, it is too dear.
+const deepCompare = 1000
+
+// numberString is the longest text of a number, time or duration.
+const numberString = 40
 
 // estimator tells CEL's static cost estimate how large values can be. Resolve enforces these sizes
 // on every call, at every depth of a param.
@@ -69,22 +76,31 @@ func (e *estimator) EstimateCallCost(_, overload string, target *checker.AstNode
 	case overloads.SizeString, overloads.SizeStringInst:
 		text := subject(target, args)
 		return &checker.CallEstimate{CostEstimate: sizeOf(text).MultiplyByCostFactor(countFactor).Add(checker.FixedCostEstimate(1))}
+	case overloads.IntToString, overloads.UintToString, overloads.DoubleToString, overloads.BoolToString,
+		overloads.TimestampToString, overloads.DurationToString:
+		size := checker.SizeEstimate{Min: 1, Max: numberString}
+		return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(1), ResultSize: &size}
+	case overloads.ContainsString:
+		both := sizeOf(subject(target, args)).Add(sizeOf(args[0]))
+		return &checker.CallEstimate{CostEstimate: both.MultiplyByCostFactor(containsFactor).Add(checker.FixedCostEstimate(1))}
+	case overloads.Equals, overloads.NotEquals:
+		if mayHaveParts(args[0]) && mayHaveParts(args[1]) {
+			return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(deepCompare)}
+		}
+	case overloads.InList:
+		if mayHaveParts(args[0]) && listOfParts(args[1]) {
+			return &checker.CallEstimate{CostEstimate: sizeOf(args[1]).MultiplyByCost(checker.FixedCostEstimate(deepCompare))}
+		}
 	case overloads.Matches, overloads.MatchesString:
-		text, pattern := subject(target, args), args[len(args)-1]
 		program := e.cfg.MaxRegexProgram
-		if pattern.Expr().Kind() == ast.LiteralKind {
-			if s, ok := pattern.Expr().AsLiteral().Value().(string); ok {
-				if n, err := types.RegexProgramSize(s); err == nil {
-					program = n
-				}
+		if pattern, ok := literal(args[len(args)-1].Expr()); ok {
+			if n, err := programSize(pattern); err == nil {
+				program = n
 			}
 		}
-		length := sizeOf(text).Add(checker.FixedSizeEstimate(1))
-		cost := length.Multiply(checker.FixedSizeEstimate(uint64(program))).MultiplyByCostFactor(matchFactor)
-		if pattern.Expr().Kind() != ast.LiteralKind { // compiled for every call
-			cost = cost.Add(sizeOf(pattern).MultiplyByCost(checker.FixedCostEstimate(10)))
-		}
-		return &checker.CallEstimate{CostEstimate: cost}
+		length := sizeOf(subject(target, args)).Add(checker.FixedSizeEstimate(1))
+		work := length.Multiply(checker.FixedSizeEstimate(uint64(program)))
+		return &checker.CallEstimate{CostEstimate: work.MultiplyByCostFactor(matchFactor)}
 	}
 	return nil
 }
@@ -94,6 +110,21 @@ func subject(target *checker.AstNode, args []checker.AstNode) checker.AstNode {
 		return *target
 	}
 	return args[0]
+}
+
+func mayHaveParts(node checker.AstNode) bool { return partsKind(node.Type()) }
+
+func listOfParts(node checker.AstNode) bool {
+	t := node.Type()
+	return t.Kind() != types.ListKind || partsKind(t.Parameters()[0])
+}
+
+func partsKind(t *types.Type) bool {
+	switch t.Kind() {
+	case types.ListKind, types.MapKind, types.DynKind, types.AnyKind, types.TypeParamKind:
+		return true
+	}
+	return false
 }
 
 func sizeOf(node checker.AstNode) checker.SizeEstimate {

@@ -1,8 +1,8 @@
 package opa_test
 
 import (
-	"context"
 	"encoding/json"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -109,4 +109,4 @@ func writeFiles(t testing.TB, dir string, files fstest.MapFS) {
 	}
 }
 
-var _ = context.Background
+func fsOf(name string) fs.FS { return os.DirFS(filepath.Join("testdata", name)) }

@@ -1,0 +1,17 @@
+package opa
+
+import "github.com/open-policy-agent/opa/v1/storage"
+
+// BreakStore makes every snapshot of g read from what wrap returns. It is the one fault that cannot
+// be caused from outside: the built-in store does not fail.
+func BreakStore(g *Gate, wrap func(storage.Store) storage.Store) { g.wrapStore = wrap }
+
+// IsSoundNumber is the check of the numbers of an input.
+var IsSoundNumber = isSoundNumber
+
+// SetLimit sets how many evaluations may run at once.
+func SetLimit(g *Gate, n int) {
+	g.pool.mu.Lock()
+	defer g.pool.mu.Unlock()
+	g.pool.limit = n
+}
