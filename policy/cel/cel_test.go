@@ -283,7 +283,7 @@ func TestCheckStopsWithItsCaller(t *testing.T) {
 		})
 	}
 	t.Run("InTheMiddle", func(t *testing.T) {
-		set := compileWith(t, cel.Config{MaxCost: 10_000_000}, one(`params.nums.all(b, a + b == 2)) || true`))
+		set := compileWith(t, cel.Config{MaxCost: 10_000_000}, one(`params.nums.all(a, params.nums.all(b, a + b == 2)) || true`))
 		err := set.Check(&endingContext{Context: t.Context(), looks: 3}, in)
 		require.ErrorIs(t, err, context.DeadlineExceeded, "cut short counts, even where || true would absorb it")
 	})

@@ -115,6 +115,9 @@ var (
 // plainMessage writes operators as they are in a rule ("_<_" is <) and keeps the text on one line.
 func plainMessage(message string) string {
 	message = internalName.ReplaceAllStringFunc(message, func(name string) string {
+		if strings.Trim(name, "'") == operators.Conditional {
+			return "'?:'"
+		}
 		if plain, ok := operators.FindReverse(strings.Trim(name, "'")); ok && plain != "" {
 			return "'" + plain + "'"
 		}

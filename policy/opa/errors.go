@@ -113,6 +113,13 @@ func problem(e *ast.Error, caps *ast.Capabilities) Problem {
 	if name, ok := strings.CutPrefix(e.Message, "undefined function "); ok && isShut(caps, name) {
 		p.Message += "; this built-in function is withheld from policies unless the configuration allows it by name"
 	}
+	// A function named after "with … as" is no call, so the engine takes a withheld one for a variable.
+	name, ok := strings.CutPrefix(e.Message, "var ")
+	if name, unsafe := strings.CutSuffix(name, " is unsafe"); ok && unsafe && slices.ContainsFunc(ast.Builtins, func(b *ast.Builtin) bool {
+		return strings.HasPrefix(b.Name, name+".") && isShut(caps, b.Name)
+	}) {
+		p.Message += "; if a built-in function is meant: some of " + name + ". are withheld from policies unless the configuration allows them by name"
+	}
 	return p
 }
 
