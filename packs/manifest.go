@@ -99,6 +99,9 @@ type Check struct {
 	// leaves them zero; problems then name the pack and the check.
 	File         string
 	Line, Column int
+	// MessageLine and MessageColumn are where MessageRule starts in File. All of these count from 1,
+	// columns in characters; the lines of a text over several start in the same column.
+	MessageLine, MessageColumn int
 }
 
 // Schema is what a pack keeps in its backend.
