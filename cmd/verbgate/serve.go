@@ -51,6 +51,9 @@ again.`,
 				return &usageError{errors.New("serve needs to know how: --stdio, or --http ADDR as in --http 127.0.0.1:7433")}
 			}
 			log := cfg.logger(c.stderr, false)
+			// A client that closes our stdout or stderr must not end the process in the middle of a
+			// call or of closing the stores: a failed write is an error like any other.
+			signal.Ignore(syscall.SIGPIPE)
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
