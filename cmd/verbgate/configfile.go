@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
@@ -57,7 +58,7 @@ func (c *config) loadFile(path string) error {
 // paths start from. All problems but those of the syntax are reported together.
 func (c *config) load(text []byte, name, base string) error {
 	l := &loader{file: name, base: base, settings: c.settings()}
-	doc, err := parser.ParseBytes(text, 0)
+	doc, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey()) // the walk below finds repeated keys
 	if err != nil {
 		return l.syntax(err)
 	}
@@ -189,8 +190,20 @@ func (l *loader) setting(s setting, e entry) {
 		v.table = map[string]string{}
 		entries, _ := l.entries(s.key, e.node)
 		for _, pair := range entries {
-			v.table[pair.name] = l.text(s.key+"."+pair.name, pair.node)
+			text := l.text(s.key+"."+pair.name, pair.node)
+			if err := checkPack(pair.name); err != nil {
+				l.problem(pair.token, "%s: %v", s.key, err)
+			} else if err := s.allowed(text); err != nil {
+				l.problem(pair.node.GetToken(), "%s.%s: %v", s.key, pair.name, err)
+			}
+			v.table[pair.name] = text
 		}
+	case *time.Duration:
+		text, ok := plainText(e.node)
+		if !ok {
+			l.problem(e.node.GetToken(), "%s must be a duration, as 250ms, not %s", s.key, describe(e.node))
+		}
+		v.text = text
 	default:
 		v.text = l.text(s.key, e.node)
 	}
@@ -203,14 +216,21 @@ func (l *loader) setting(s setting, e entry) {
 }
 
 func (l *loader) text(key string, node ast.Node) string {
+	text, ok := plainText(node)
+	if !ok {
+		l.problem(node.GetToken(), "%s must be a text, not %s; put it in quotes", key, describe(node))
+	}
+	return text
+}
+
+func plainText(node ast.Node) (string, bool) {
 	switch n := node.(type) {
 	case *ast.StringNode:
-		return n.Value
+		return n.Value, true
 	case *ast.LiteralNode:
-		return n.Value.Value
+		return n.Value.Value, true
 	}
-	l.problem(node.GetToken(), "%s must be a text, not %s; put it in quotes", key, describe(node))
-	return ""
+	return "", false
 }
 
 func (l *loader) list(key string, node ast.Node) []string {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -81,14 +82,45 @@ func parseLines(in io.Reader, out io.Writer) error {
 // mend them, and the parser is to see what was sent.
 func decodeLine(line []byte) (string, error) {
 	line = bytes.TrimSpace(line)
-	if len(line) < 2 || line[0] != '"' {
+	if len(line) < 2 || line[0] != '"' || line[len(line)-1] != '"' {
 		return "", errors.New("not a string")
 	}
-	var text string
-	if err := json.Unmarshal(line, &text); err != nil {
-		return "", err
+	var out []byte
+	for rest := line[1 : len(line)-1]; ; {
+		valid := validPrefix(rest)
+		piece, err := decodePiece(rest[:valid])
+		if err != nil {
+			return "", err
+		}
+		out = append(out, piece...)
+		if valid == len(rest) {
+			return string(out), nil
+		}
+		out = append(out, rest[valid])
+		rest = rest[valid+1:]
 	}
-	return text, nil
+}
+
+// validPrefix is how many bytes of text are UTF-8 before one that is not.
+func validPrefix(text []byte) int {
+	for i := 0; i < len(text); {
+		r, size := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && size == 1 {
+			return i
+		}
+		i += size
+	}
+	return len(text)
+}
+
+// decodePiece decodes what stands between the quotes of a JSON string. An escape never spans two
+// pieces: a byte that is not UTF-8 cannot be part of one.
+func decodePiece(inner []byte) (string, error) {
+	quoted := make([]byte, 0, len(inner)+2)
+	quoted = append(append(append(quoted, '"'), inner...), '"')
+	var text string
+	err := json.Unmarshal(quoted, &text)
+	return text, err
 }
 
 // parsed is the answer for one text.
