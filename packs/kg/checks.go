@@ -103,6 +103,12 @@ func checks() []packs.Check {
 			Message: `entity_kind goes with kind="entity", note_kind with kind="note"`,
 		},
 		{
+			Name:    "tag-speaks",
+			Verbs:   []string{"list", "search"},
+			Rule:    `!has(params.tag) || params.tag.matches("\\S")`,
+			Message: `tag is blank; leave it out to see records with any tags`,
+		},
+		{
 			Name:    "query-speaks",
 			Verbs:   []string{"search"},
 			Rule:    `params.query.matches("\\S")`,

@@ -115,9 +115,9 @@ func (r idRef) find(ctx context.Context, tx *sql.Tx, readable []string) (place, 
 func (r idRef) search(ctx context.Context, tx *sql.Tx, readable []string) ([]place, error) {
 	q := &query{}
 	q.add(`SELECT seq, id, kind, namespace FROM kg_records WHERE id >= ? AND id < ?`, r.text, r.text+"g") // "g" sorts after every digit and the dash
-	q.readable("namespace", readable)
+	q.readable("+namespace", readable)
 	q.add(`UNION ALL SELECT seq, id, 'edge', namespace FROM kg_edges WHERE id >= ? AND id < ?`, r.text, r.text+"g")
-	q.readable("namespace", readable)
+	q.readable("+namespace", readable)
 	q.add(`ORDER BY id LIMIT ?`, shownMatches+1)
 	return collect(ctx, tx, q, func(scan func(...any) error) (p place, err error) {
 		err = scan(&p.seq, &p.id, &p.kind, &p.namespace)

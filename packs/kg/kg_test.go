@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -55,6 +56,13 @@ func open(t testing.TB) *world {
 	instance, err := kg.Pack{}.Open(context.Background(), packs.Env{Backend: backend})
 	require.NoError(t, err)
 	return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend}
+}
+
+// of is the same world for another test.
+func (w *world) of(t testing.TB) *world {
+	other := *w
+	other.t = t
+	return &other
 }
 
 // object is a plain JSON object.
@@ -177,4 +185,16 @@ func with(m object, name string, value any) object {
 	m = maps.Clone(m)
 	m[name] = value
 	return m
+}
+
+func encoded(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.Marshal(v)
+	require.NoError(t, err)
+	return string(text)
+}
+
+// asOneOf reports whether the error is of one of the types that the targets point to.
+func asOneOf(err error, targets ...any) bool {
+	return slices.ContainsFunc(targets, func(target any) bool { return errors.As(err, target) })
 }

@@ -39,7 +39,8 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 	}
 	q := &query{}
 	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE true`)
-	only.apply(q, call.Token.Readable())
+	q.readable("r.namespace", call.Token.Readable())
+	only.apply(q)
 	from.apply(q, "r.seq", oldest)
 	q.add(`LIMIT ?`, limit+1)
 	return reading(ctx, g.store, func(tx *sql.Tx) (page[*record], error) {
@@ -104,9 +105,8 @@ func (f *fields) filter() filter {
 	return only
 }
 
-// apply adds the conditions, the namespaces first, to a query over the table alias r.
-func (f filter) apply(q *query, readable []string) {
-	q.readable("r.namespace", readable)
+// apply adds the conditions, but for the namespaces, to a query over the table alias r.
+func (f filter) apply(q *query) {
 	if f.kind != "" {
 		q.add(`AND r.kind = ?`, f.kind)
 	}

@@ -70,8 +70,8 @@ func (g *graph) neighbors(ctx context.Context, call *packs.Call) (any, error) {
 		default:
 			q.add(`(e.source = ? OR e.target = ?)`, center.seq, center.seq)
 		}
-		q.readable("e.namespace", call.Token.Readable())
-		q.readable("r.namespace", call.Token.Readable())
+		q.readable("+e.namespace", call.Token.Readable())
+		q.readable("+r.namespace", call.Token.Readable())
 		if relation != nil {
 			q.add(`AND e.relation = ?`, *relation)
 		}

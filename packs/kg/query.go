@@ -19,7 +19,9 @@ func (q *query) add(fragment string, args ...any) {
 	q.args = append(q.args, args...)
 }
 
-// readable adds the condition that the column is one of the namespaces. None at all is no row.
+// readable adds the condition that the column is one of the namespaces. None at all is no row. A plus
+// before the column keeps SQLite from going by the index of the namespaces, where another leads to
+// far fewer rows.
 func (q *query) readable(column string, namespaces []string) {
 	if len(namespaces) == 1 {
 		// The usual case, in the form that can use an index in order.

@@ -57,7 +57,8 @@ func (g *graph) search(ctx context.Context, call *packs.Call) (any, error) {
 	q := &query{}
 	q.add(`SELECT `+recordColumns+`, `+bm25+` AS score
 		FROM kg_fts JOIN kg_records r ON r.seq = kg_fts.rowid WHERE kg_fts MATCH ?`, match(wanted, operator))
-	only.apply(q, call.Token.Readable())
+	q.readable("+r.namespace", call.Token.Readable())
+	only.apply(q)
 	q.add(`ORDER BY score, r.seq DESC LIMIT ?`, limit)
 	return reading(ctx, g.store, func(tx *sql.Tx) (hits, error) {
 		items, err := collect(ctx, tx, q, func(scan func(...any) error) (hit, error) {
