@@ -49,13 +49,14 @@ func (p *parser) failIdentifier(at int, format string, args ...any) *Error {
 
 // failAfterValue is failUnexpected behind a value, where the advice is mostly the grammar.
 func (p *parser) failAfterValue(expected, grammar string) *Error {
-	switch p.text[p.pos] {
-	case '=':
+	last := p.nodes[len(p.nodes)-1]
+	switch c := p.text[p.pos]; {
+	case last.kind == Reference && last.flags&flagQuoted == 0 && int(last.off+last.n) == p.pos && class[c]&classSlotEnd == 0:
+		grammar = "a field with other characters than letters, digits and underscores needs quotes around it all, as in \"$prev.some-key\""
+	case c == '=':
 		grammar = "inside an object write \"key\": value"
-	case '"':
-		if strings.Contains(expected, "`,`") {
-			grammar = "put a comma before it"
-		}
+	case strings.Contains(expected, "`,`") && (c == '"' || class[c]&className != 0):
+		grammar = "put a comma before it"
 	}
 	return p.failUnexpected(expected, grammar)
 }

@@ -14,10 +14,10 @@ type shape struct {
 
 // operations makes the request from the JSON on the tape (request.md 4).
 func (p *parser) operations(mode Mode) (*Request, *Error) {
-	t := &tape{text: p.text, nodes: p.nodes}
+	read := tape{text: p.text, nodes: p.nodes}
 	count, first := 1, uint32(0)
 	if mode == Parallel {
-		count, first = int(t.nodes[0].n), 1
+		count, first = int(read.nodes[0].n), 1
 	}
 	if count > MaxOps {
 		return nil, p.failTooMany(count)
@@ -25,22 +25,22 @@ func (p *parser) operations(mode Mode) (*Request, *Error) {
 	var shapes [MaxOps]shape
 	args, at := 0, first
 	for i := range count {
-		s, err := p.operation(t, at)
+		s, err := p.operation(&read, at)
 		if err != nil {
 			return nil, err
 		}
 		if shapes[i] = s; s.has {
-			args += int(t.nodes[s.args].n)
+			args += int(read.nodes[s.args].n)
 		}
-		at = t.nodes[at].next
+		at = read.nodes[at].next
 	}
 	for _, s := range shapes[:count] {
-		if err := p.checkArgs(t, s); err != nil {
+		if err := p.checkArgs(&read, s); err != nil {
 			return nil, err
 		}
 	}
 	out, slab := p.finish(mode, count, args)
-	t = &out.tape
+	t := &out.tape
 	for _, s := range shapes[:count] {
 		from := len(slab)
 		if s.has {

@@ -13,6 +13,7 @@ package request
 
 import (
 	"strings"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -80,10 +81,13 @@ func Parse(text string) (*Request, error) {
 
 // leading is how many bytes of white space stand in text before body.
 func leading(text, body string) int {
-	if body == "" {
+	switch len(body) {
+	case len(text):
+		return 0
+	case 0:
 		return len(text)
 	}
-	return len(text) - len(strings.TrimLeftFunc(text, isUnicodeSpace))
+	return len(text) - len(strings.TrimLeftFunc(text, unicode.IsSpace))
 }
 
 // checkText makes the checks that need no grammar (request.md 1, steps 1 and 2).

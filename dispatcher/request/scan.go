@@ -2,7 +2,6 @@ package request
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 )
 
@@ -84,8 +83,6 @@ func scanLiteral(s string, i int) (kind Kind, yes bool, end int) {
 	}
 	return Null, false, i
 }
-
-func isUnicodeSpace(r rune) bool { return unicode.IsSpace(r) }
 
 // firstInvalid is the offset of the first byte that starts no valid UTF-8 sequence.
 func firstInvalid(s string) int {

@@ -21,7 +21,9 @@ func (p *parser) failAfterCall(mode Mode) *Error {
 		advice = "remove this parenthesis; the call is closed already"
 	case c == ']' && mode != Parallel:
 		advice = "there is no `[` that it closes; remove it, or write `[` at the start"
-	case class[c]&classNameStart != 0 && mode != Parallel:
+	case class[c]&classNameStart != 0 && mode == Chain:
+		advice = "put a | before it"
+	case class[c]&classNameStart != 0 && mode == Single:
 		advice = "write [a(), b()] to run both, or a() | b() to run one after the other"
 	}
 	return p.failUnexpected(expected, advice)

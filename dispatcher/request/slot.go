@@ -106,7 +106,7 @@ func (p *parser) explainSlot(text string, start int) (reason, advice string) {
 	case text[0] == '"':
 		return p.explainString(text, start)
 	case text[0] == '\'' || text[0] == '`':
-		return show(text) + " is not in double quotes", "write " + like("text")
+		return show(text) + " is not in double quotes", "write " + like(clip(strings.Trim(text, "'`")))
 	case strings.HasPrefix(text, "“") || strings.HasPrefix(text, "”") || strings.HasPrefix(text, "„") || strings.HasPrefix(text, "«"):
 		return show(text) + " has typographic quotes", "use plain double quotes: " + like("text")
 	case text[0] == '(':
@@ -171,6 +171,9 @@ func stringReason(text string, f fault, at int) string {
 		}
 		return fmt.Sprintf("the raw control character 0x%02x stands in a string; it is written \\u%04x", text[at], text[at])
 	case faultEscape:
+		if text[at+1] < 0x20 {
+			return "a backslash stands before a raw control character"
+		}
 		_, size := utf8.DecodeRuneInString(text[at+1:])
 		return show(text[at:at+1+size]) + " is no escape; a backslash itself is written \\\\"
 	case faultHex:

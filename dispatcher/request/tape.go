@@ -46,8 +46,7 @@ func (t *tape) str(i uint32) string {
 	if flags&flagEscaped == 0 {
 		return t.raw(i)
 	}
-	raw := t.raw(i)
-	s := string(appendUnescaped(make([]byte, 0, len(raw)), raw))
+	s := unescape(t.raw(i))
 	if flags&flagDrop != 0 {
 		return s[1:]
 	}

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"strings"
 	"unicode/utf16"
 	"unicode/utf8"
 )
@@ -130,6 +131,24 @@ func appendUnescaped(dst []byte, raw string) []byte {
 		i = j + n
 	}
 	return dst
+}
+
+// unescape is appendUnescaped as a string, in one allocation.
+func unescape(raw string) string {
+	var b strings.Builder
+	b.Grow(len(raw))
+	var buf [utf8.UTFMax]byte
+	for {
+		i := strings.IndexByte(raw, '\\')
+		if i < 0 {
+			b.WriteString(raw)
+			return b.String()
+		}
+		b.WriteString(raw[:i])
+		out, n := appendEscape(buf[:0], raw, i)
+		b.Write(out)
+		raw = raw[i+n:]
+	}
 }
 
 // appendEscape appends what the valid escape at i stands for, and returns the escape's length.
