@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -88,11 +89,12 @@ func (h *httpHandler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		if v != nil {
 			h.server.log.Error("an http handler panicked", "panic", fmt.Sprintf("%T", v))
 		}
-		if v != nil && !w.wrote {
+		if v != nil && w.status == 0 {
 			writeMessage(w, http.StatusInternalServerError, (&refusal{code: codeInternal, message: errInternal.Error()}).encode())
 		}
 	}()
 	if !h.guard.check(w, r) {
+		h.server.log.Debug("http request refused", "status", w.status, "remote", r.RemoteAddr)
 		return
 	}
 	if r.URL.Path != Path {
@@ -142,7 +144,7 @@ func (h *httpHandler) post(w *deadlineWriter, r *http.Request) {
 		return
 	}
 	h.next.ServeHTTP(w, h.rewrite(ctx, r, f))
-	if !w.wrote {
+	if w.status == 0 {
 		// The library leaves a request whose context ended without an answer.
 		stopped := &refusal{id: f.id, code: codeBusy, message: "cancelled: the server is stopping"}
 		writeMessage(w, stopped.status(modern || f.modern), stopped.encode())
@@ -201,23 +203,23 @@ func writeMessage(w http.ResponseWriter, status int, text []byte) {
 }
 
 // deadlineWriter gives every write its own deadline, so that a client that stops reading does not
-// hold its answer in memory for ever, and remembers whether there was one.
+// hold its answer in memory for ever, and remembers the status.
 type deadlineWriter struct {
 	http.ResponseWriter
-	wrote bool
+	status int // 0 until something was written
 }
 
 // Unwrap serves http.ResponseController.
 func (w *deadlineWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 func (w *deadlineWriter) WriteHeader(status int) {
-	w.wrote = true
+	w.status = status
 	w.extend()
 	w.ResponseWriter.WriteHeader(status)
 }
 
 func (w *deadlineWriter) Write(p []byte) (int, error) {
-	w.wrote = true
+	w.status = cmp.Or(w.status, http.StatusOK)
 	w.extend()
 	return w.ResponseWriter.Write(p)
 }

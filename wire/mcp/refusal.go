@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/verbgate/verbgate/dispatcher/request"
 )
@@ -100,7 +101,7 @@ func (r *refusal) status(modern bool) int {
 func quote(s string) string {
 	const most = 64
 	if len(s) > most {
-		return strconv.Quote(string([]rune(s[:most]))) + "…"
+		return strconv.Quote(strings.ToValidUTF8(s[:most], "")) + "…"
 	}
 	return strconv.Quote(s)
 }
