@@ -57,8 +57,8 @@ type Param struct {
 	Enum        []string    // the strings allowed; for string and array<string>
 	Default     any         // a plain JSON value, or nil for none
 	Min, Max    json.Number // inclusive bounds of a number, "" for none
-	MaxLength   int         // of a string, in bytes of UTF-8; 0 means DefaultMaxLength
-	MaxItems    int         // of an array or object; 0 means DefaultMaxItems
+	MaxLength   int         // of every string in the value, at any depth, in bytes of UTF-8; 0 means DefaultMaxLength
+	MaxItems    int         // of every array or object in the value, at any depth; 0 means DefaultMaxItems
 	Nullable    bool        // null is a value
 	Sensitive   bool        // sealed in the audit store
 }

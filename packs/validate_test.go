@@ -73,6 +73,8 @@ func TestValidate(t *testing.T) {
 		{"ErrPackUpper", func(m *m) { m.Name = "Notes" }, `pack "Notes": has an upper-case letter`},
 		{"ErrPackDigit", func(m *m) { m.Name = "1notes" }, `pack "1notes": does not begin with a letter`},
 		{"ErrPackDash", func(m *m) { m.Name = "no-tes" }, `pack "no-tes": has the character '-'; use`},
+		{"ErrPackVeryLong", func(m *m) { m.Name = strings.Repeat("a", 5000) }, strings.Repeat("a", 80) + "\"…: is 5000 characters long"},
+		{"ErrEnumUTF8", func(m *m) { param(m, "kind").Enum = []string{"a", "\xff"} }, `the enum value "\xff" is not valid UTF-8`},
 		{"ErrPackLong", func(m *m) { m.Name = strings.Repeat("a", 33) }, `is 33 characters long; shorten it to 32`},
 		{"ErrPackDescriptionBidi", func(m *m) { m.Description = "x\u202ey" }, `the description holds the invisible character '\u202e'`},
 		{"ErrDescriptionUTF8", func(m *m) { m.Description = "\xff" }, `the description is not valid UTF-8`},

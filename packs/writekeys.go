@@ -50,11 +50,11 @@ func (v *Verb) ParsedWriteKeys() []WriteKey {
 // of one request conflict when a text occurs in both; an operation conflicts with itself when one
 // occurs in it twice, over all its templates.
 //
-// args are the operation's arguments as they were written: an argument that is anything but a
-// literal string (a reference, a number, null) must be absent or no string, and gives no key. A
-// param declared as an array of strings or UUIDs gives one key for each element that is a string. A
-// param that was left out counts with its default. Text is compared as it is, but UUID params in
-// lower case, as Resolve leaves them.
+// args are the operation's arguments as they were written. One that is anything but a literal string
+// (a number, null, a reference in whatever form the caller keeps it) gives no key. A param declared
+// as an array of strings or UUIDs gives one key for each element that is a string. A param that was
+// left out counts with its default: two writes to one slot collide however they name it. Text is
+// compared as it is, but UUID params in lower case, as Resolve leaves them.
 //
 // The texts, such as record:"1f3c…", are unambiguous and printable.
 func (k WriteKey) Tuples(v *Verb, args map[string]any) []string {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -99,6 +100,7 @@ func TestCheck(t *testing.T) {
 		{"OKVerb", `verb == "create"`, `{}`, holds},
 		{"OKToken", `token.namespace == "team:a" && token.explicit && "team:b" in token.read`, `{}`, holds},
 		{"OKActor", `token.actor.kind == "agent" && token.actor.id == "a1" && "dev" in token.actor.groups`, `{}`, holds},
+		{"OKTokenHas", `has(token.namespace) && has(token.explicit) && has(token.actor.id) && has(token.actor.claims)`, `{}`, holds},
 		{"OKClaims", `token.actor.claims.level == 3 && token.actor.claims["org"].name == "x" && !has(token.actor.claims.other)`, `{}`, holds},
 		{"OKLeadingDot", `.params.s == "x"`, `{"s":"x"}`, holds},
 		{"OKEscapedName", "params.`in` == 'x'", `{"in":"x"}`, holds},
@@ -153,7 +155,9 @@ func TestCheck(t *testing.T) {
 		{"OKNullableList", `params.maybe_list == null || params.maybe_list.all(x, x != "")`, `{"maybe_list":null}`, holds},
 		{"OKNullAny", `params.rest == null`, `{"rest":null}`, holds},
 		{"OKNullNested", `has(params.meta.a) && params.meta.a == null`, `{"meta":{"a":null}}`, holds},
-		{"ErrNullWhereNoneMayBe", `size(params.s) < 5`, `{"s":null}`, broken},
+		{"ErrNullWhereNoneMayBe", `params.s != "x"`, `{"s":null}`, "could not read the param s"},
+		{"ErrNullElement", `params.tags.all(t, t != "x")`, `{"tags":[null]}`, "could not read the param tags"},
+		{"ErrNullList", `params.nums == [1] || params.nums != [2]`, `{"nums":null}`, "could not read the param nums"},
 
 		// fc-077: what is of another type fails, whatever the rule makes of it.
 		{"ErrTypeUntyped", `params.s in params.rest`, `{"s":"a","rest":"abc"}`, broken},
@@ -215,7 +219,16 @@ func TestCheckOrderAndScope(t *testing.T) {
 	require.Equal(t, "last", check("create", `{"limit":4}`))
 	require.Empty(t, check("create", `{"limit":2}`))
 	require.Equal(t, "for-get", check("get", `{}`))
-	require.Empty(t, check("no_such_verb", `{}`))
+}
+
+// Deny is what an empty set does.
+func TestCheckRefusesVerbsItDoesNotKnow(t *testing.T) {
+	in := input(t, `{}`)
+	require.Error(t, new(cel.Set).Check(t.Context(), in))
+	in.Verb = "no_such_verb"
+	require.ErrorContains(t, compile(t).Check(t.Context(), in), `the verb "no_such_verb" is in none of the compiled manifests`)
+	in.Verb = "create"
+	require.NoError(t, compile(t).Check(t.Context(), in), "a verb without checks")
 }
 
 func TestMessageRule(t *testing.T) {
@@ -259,19 +272,13 @@ func TestErrorsHoldNoValues(t *testing.T) {
 }
 
 func TestCheckStopsWithItsCaller(t *testing.T) {
-	list := make([]any, 1000)
-	for i := range list {
-		list[i] = json.Number("1")
-	}
-	in := input(t, `{}`)
-	in.Params["nums"] = list
-
+	in := input(t, `{"nums":[1,1,1]}`)
 	for name, rule := range map[string]string{
 		"plain": `true`,
-		"loops": `params.nums.all(a, params.nums.all(b, a + b == 2))`,
+		"loops": `params.nums.all(a, a == 1)`,
 	} {
 		t.Run(name, func(t *testing.T) {
-			set := compileWith(t, cel.Config{MaxCost: 10_000_000}, one(rule))
+			set := compile(t, one(rule))
 			require.NoError(t, set.Check(t.Context(), in))
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
@@ -282,46 +289,81 @@ func TestCheckStopsWithItsCaller(t *testing.T) {
 			require.Contains(t, failed.Message, "cut short")
 		})
 	}
-	t.Run("InTheMiddle", func(t *testing.T) {
-		set := compileWith(t, cel.Config{MaxCost: 10_000_000}, one(`params.nums.all(a, params.nums.all(b, a + b == 2)) || true`))
-		err := set.Check(&endingContext{Context: t.Context(), looks: 3}, in)
-		require.ErrorIs(t, err, context.DeadlineExceeded, "cut short counts, even where || true would absorb it")
-	})
 }
 
-// endingContext ends after it was looked at a few times: a deadline in the middle of an evaluation
-// without a clock.
-type endingContext struct {
-	context.Context
-	looks int
-}
-
-func (c *endingContext) Done() <-chan struct{} {
-	done := make(chan struct{})
-	if c.looks--; c.looks <= 0 {
-		close(done)
-	}
-	return done
-}
-
-func (c *endingContext) Err() error {
-	if c.looks <= 0 {
-		return context.DeadlineExceeded
-	}
-	return nil
-}
-
-// A value that panics when it is read can only come from our own code; it must refuse all the same.
-func TestCheckSurvivesPanics(t *testing.T) {
-	set := compile(t, one(`params.items.all(i, true)`))
+// The rule would run for minutes; the caller leaves as soon as it has begun. That it could still be
+// true counts for nothing.
+func TestCheckIsCutShort(t *testing.T) {
 	in := input(t, `{}`)
-	in.Params = map[string]any{"items": []any{panicking{}}}
-	require.Error(t, set.Check(t.Context(), in))
+	list := make([]any, 1000)
+	for i := range list {
+		list[i] = json.Number("1")
+	}
+	in.Params["nums"] = list
+	set := compileWith(t, cel.Config{MaxCost: 1 << 60, MaxComprehensions: 3},
+		one(`params.nums.all(a, params.nums.all(b, params.nums.all(c, a + b + c == 3))) || true`))
+	ended, cancel := context.WithDeadline(t.Context(), time.Unix(1, 0))
+	defer cancel()
+	err := set.Check(&lateContext{Context: ended}, in)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
 }
 
-type panicking struct{}
+// lateContext has ended, but the first who asks does not know yet.
+type lateContext struct {
+	context.Context
+	asked atomic.Bool
+}
 
-func (panicking) String() string { panic("hunter2") }
+func (c *lateContext) Err() error {
+	if !c.asked.Swap(true) {
+		return nil
+	}
+	return c.Context.Err()
+}
+
+// A panic anywhere below refuses and shows nothing of its value.
+func TestCheckSurvivesPanics(t *testing.T) {
+	for name, rule := range map[string]string{"plain": `true`, "loops": `[1].all(x, x == 1)`} {
+		t.Run(name, func(t *testing.T) {
+			err := compile(t, one(rule)).Check(panickingContext{t.Context()}, input(t, `{}`))
+			var failed *packs.CheckError
+			require.ErrorAs(t, err, &failed)
+			require.Contains(t, failed.Message, "could not be evaluated")
+			require.EqualError(t, failed.Err, "panic of type string")
+		})
+	}
+}
+
+type panickingContext struct{ context.Context }
+
+func (panickingContext) Err() error { panic("hunter2") }
+
+func TestCheckReadsClaimsExactly(t *testing.T) {
+	in := input(t, `{}`)
+	in.Token.Actor.Claims = map[string]any{"n": json.Number("1e400")}
+	err := compile(t, one(`token.actor.claims == {"n": 1}`)).Check(t.Context(), in)
+	require.ErrorContains(t, err, "cannot take a number in token.actor.claims exactly")
+	require.NoError(t, compile(t, one(`token.actor.id == "a1"`)).Check(t.Context(), in))
+	in.Token.Actor.Claims = nil
+	require.NoError(t, compile(t, one(`!has(token.actor.claims.n)`)).Check(t.Context(), in))
+}
+
+// What the parser and Resolve never let through is refused here as well.
+func TestCheckRefusesGoValues(t *testing.T) {
+	cycle := map[string]any{}
+	cycle["self"] = cycle
+	for name, value := range map[string]any{
+		"int": 5, "float": 1.5, "struct": struct{}{}, "strings": []string{"x"}, "nested": []any{5}, "cycle": cycle,
+		"NaN": json.Number("NaN"), "Inf": json.Number("Inf"), "hex": json.Number("0x1p4"), "underscore": json.Number("1_0"), "empty": json.Number(""),
+		"long": json.Number("1" + strings.Repeat("0", 200)),
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := input(t, `{}`)
+			in.Params = map[string]any{"rest": value}
+			require.Error(t, compile(t, one(`params.rest == 5 || params.rest != 5`)).Check(t.Context(), in))
+		})
+	}
+}
 
 func TestInputIsOnlyRead(t *testing.T) {
 	set := compile(t, one(`params.items.all(i, i.a.size() == 2) && params.list.map(x, x + 1) == [2, 3] && params.meta.b == 1`))

@@ -20,13 +20,17 @@ import (
 const maxMessage = 1024
 
 // Check runs the checks of in.Verb in the manifest's order over in.Params, which packs.Verb.Resolve
-// must have accepted. It returns nil when all hold, and when the verb has none.
+// must have accepted. It returns nil when all hold, and when the verb's manifest has none. A verb of
+// no compiled manifest is refused, so the zero Set refuses every call.
 //
-// The error is a *packs.CheckError for the first that does not hold. Its Err is nil when the check
+// The error is otherwise a *packs.CheckError for the first that does not hold. Its Err is nil when the check
 // said no; otherwise the check could not be evaluated or was cut short, and Err, which holds neither
 // values nor the engine's text, says why. When ctx ended, errors.Is finds its error.
 func (s *Set) Check(ctx context.Context, in *policy.Input) error {
-	checks := s.verbs[in.Verb]
+	checks, compiled := s.verbs[in.Verb]
+	if !compiled {
+		return fmt.Errorf("cel: the verb %q is in none of the compiled manifests", in.Verb)
+	}
 	if len(checks) == 0 {
 		return nil
 	}
@@ -40,12 +44,23 @@ func (s *Set) Check(ctx context.Context, in *policy.Input) error {
 }
 
 // run returns nil or a *packs.CheckError.
-func (c *check) run(ctx context.Context, vars *variables) error {
+func (c *check) run(ctx context.Context, vars *variables) (err error) {
+	defer func() {
+		if v := recover(); v != nil { // its value may be a param's
+			err = refusal(c.name, fmt.Errorf("panic of type %T", v))
+		}
+	}()
 	for _, s := range c.scans {
-		if value, given := vars.in.Params[s.name]; given {
+		// A param that is null here or absent has no parts; the rule's own reading deals with it.
+		if value := vars.in.Params[s.name]; value != nil {
 			if err := scan(s.kind, value, 1); err != nil {
-				return refusal(c.name, &valueError{param: s.name, err: err})
+				return refusal(c.name, &valueError{what: "the param " + s.name, err: err})
 			}
+		}
+	}
+	if c.claims {
+		if err := scan(packs.Object, vars.in.Token.Actor.Claims, 1); err != nil {
+			return refusal(c.name, &valueError{what: "token.actor.claims", err: err})
 		}
 	}
 	out, err := c.rule.eval(ctx, vars)
@@ -77,15 +92,12 @@ func (c *check) run(ctx context.Context, vars *variables) error {
 }
 
 // eval evaluates one expression. Its errors are ours alone.
-func (r *rule) eval(ctx context.Context, vars *variables) (out ref.Val, err error) {
-	defer func() {
-		if v := recover(); v != nil {
-			out, err = nil, &panicError{kind: fmt.Sprintf("%T", v)}
-		}
-	}()
+func (r *rule) eval(ctx context.Context, vars *variables) (ref.Val, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("not evaluated: %w", err)
 	}
+	var out ref.Val
+	var err error
 	if r.loops {
 		out, _, err = r.program.ContextEval(ctx, vars)
 		// An expression that was interrupted may still have a value: x || true has. It counts as
@@ -101,10 +113,6 @@ func (r *rule) eval(ctx context.Context, vars *variables) (out ref.Val, err erro
 	}
 	return out, nil
 }
-
-type panicError struct{ kind string }
-
-func (e *panicError) Error() string { return "panic of type " + e.kind }
 
 // classify replaces the engine's error, whose text may quote a param, by one that does not.
 func classify(err error) error {
@@ -147,9 +155,9 @@ func refusal(name string, err error) *packs.CheckError {
 	case errors.As(err, &absent):
 		message = "the check needs the param " + absent.param + ", which was not given"
 	case errors.As(err, &bad) && errors.Is(err, errNumber):
-		message = "the check cannot take a number in the param " + bad.param + " exactly, so the call is refused; give a smaller or shorter number"
+		message = "the check cannot take a number in " + bad.what + " exactly, so the call is refused; give a smaller or shorter number"
 	case errors.As(err, &bad):
-		message = "the check could not read the param " + bad.param + ", so the call is refused"
+		message = "the check could not read " + bad.what + ", so the call is refused"
 	}
 	return &packs.CheckError{Check: name, Message: message, Err: err}
 }

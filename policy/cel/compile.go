@@ -24,7 +24,8 @@ type check struct {
 	messageRule *rule // in place of message, or nil
 	// scans are the params with elements or members that it reads and no check of the verb before
 	// it: they are looked through first.
-	scans []scanned
+	scans  []scanned
+	claims bool // it reads token.actor.claims, which are looked through as well
 }
 
 // scanned is a param that scan looks through.
@@ -48,6 +49,7 @@ type compiler struct {
 	found  *problems
 	checks []check
 	scans  []scanned // of the check that is being compiled
+	claims bool      // likewise
 }
 
 func newCompiler(pack string, v *packs.Verb, cfg Config, found *problems) (*compiler, error) {
@@ -87,7 +89,7 @@ func (c *compiler) compile(ck *packs.Check) {
 		at.verb, at.text = "", "has neither or both of message and message_rule; keep one"
 		c.found.add(at)
 	}
-	c.scans = nil
+	c.scans, c.claims = nil, false
 	r, ok := c.expression(at, ck.Rule, types.BoolType)
 	out := check{name: ck.Name, rule: r, message: plainText(ck.Message)}
 	if ck.MessageRule != "" {
@@ -96,7 +98,7 @@ func (c *compiler) compile(ck *packs.Check) {
 		out.messageRule, ok = &m, ok && fine
 	}
 	if ok {
-		out.scans = c.scans
+		out.scans, out.claims = c.scans, c.claims
 		c.checks = append(c.checks, out)
 	}
 }
@@ -189,9 +191,11 @@ func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
 			case name == varParams && c.readParam(at, sel, field, fail):
 				read = append(read, field)
 			case name == varToken && field == "actor":
-				if _, _, ok := member(sel); !ok {
+				_, name, ok := member(sel)
+				if !ok {
 					fail(sel, "token.actor is read by member only; write token.actor.<name>")
 				}
+				c.claims = c.claims || name == "claims"
 			}
 		}
 	}

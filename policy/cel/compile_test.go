@@ -52,6 +52,12 @@ func TestCompileRefuses(t *testing.T) {
 		{"ErrCost", `params.items.all(a, params.items.all(b, a == b))`, `more than the limit of 4000000; lower max_length or max_items`},
 		{"ErrCostPattern", `params.s.matches("(a?){200}a{200}")`, `more than the limit of`},
 		{"ErrCostUnknown", `params.items.map(a, a.b).all(x, x.startsWith(x))`, `more than the limit of`},
+		// fc-071: functions that eat time or memory are not in the language.
+		{"ErrIndexOf", `params.s.indexOf(params.short) >= -1`, `undeclared reference to 'indexOf'`},
+		{"ErrReplace", `size(params.s.replace("a", params.short)) > 0`, `undeclared reference to 'replace'`},
+		{"ErrJoin", `params.tags.join(",") != ""`, `undeclared reference to 'join'`},
+		{"ErrFormat", `"%s".format([params.s]) != ""`, `undeclared reference to 'format'`},
+		// fc-079
 		{"ErrParentheses", strings.Repeat("(", 1000) + "true" + strings.Repeat(")", 1000), where},
 		{"ErrLists", strings.Repeat("[", 250) + strings.Repeat("]", 250) + " == []", where},
 		{"ErrTooLong", `params.s == "` + strings.Repeat("x", 100_000) + `"`, `size`},
@@ -131,7 +137,49 @@ func TestCompileConfig(t *testing.T) {
 
 	set, err := cel.Compile(nil, cel.Config{})
 	require.NoError(t, err)
-	require.NoError(t, set.Check(t.Context(), input(t, `{}`)))
+	require.NotNil(t, set)
+}
+
+// The estimate is over the sizes the manifest allows, and those alone.
+func TestCompileCostFollowsTheManifest(t *testing.T) {
+	for _, tt := range []struct {
+		rule     string
+		p        packs.Param
+		longer   packs.Param
+		sizeName string
+	}{
+		{`params.p.matches("(a|aa){20}b")`, packs.Param{Type: packs.String, MaxLength: 1000}, packs.Param{Type: packs.String, MaxLength: 1 << 20}, "a string"},
+		{`params.p.all(a, params.p.exists(b, b + 1 == a))`, packs.Param{Type: packs.ArrayOf(packs.Integer), MaxItems: 100}, packs.Param{Type: packs.ArrayOf(packs.Integer)}, "a list"},
+		{`params.p.all(a, a.startsWith(a))`, packs.Param{Type: packs.ArrayOf(packs.String), MaxLength: 100}, packs.Param{Type: packs.ArrayOf(packs.String)}, "strings of a list"},
+		{`params.p.all(k, k < k + "x")`, packs.Param{Type: packs.Object, MaxLength: 100}, packs.Param{Type: packs.Object}, "keys of an object"},
+		{`params.p.all(a, a.all(b, b.all(c, c != 1)))`, packs.Param{Type: packs.Any, MaxItems: 10, MaxLength: 10}, packs.Param{Type: packs.Any}, "lists in any"},
+		{`params.p.x.y.all(a, a.z.startsWith(a.w))`, packs.Param{Type: packs.Object, MaxItems: 10, MaxLength: 10}, packs.Param{Type: packs.Object}, "members of members"},
+	} {
+		t.Run(tt.sizeName, func(t *testing.T) {
+			for _, p := range []packs.Param{tt.p, tt.longer} {
+				p.Name = "p"
+				m := packs.Manifest{Name: "kg", Verbs: []packs.Verb{{Name: "x", Params: []packs.Param{p}}},
+					Checks: []packs.Check{{Name: "one", Rule: tt.rule, Message: "no"}}}
+				_, err := cel.Compile([]packs.Manifest{m}, cel.Config{MaxComprehensions: 3})
+				if p.MaxLength == tt.p.MaxLength && p.MaxItems == tt.p.MaxItems {
+					require.NoError(t, err)
+				} else {
+					require.ErrorContains(t, err, "more than the limit of 4000000")
+				}
+			}
+		})
+	}
+}
+
+// A rule over values of a size that CEL cannot tell, or that it makes itself, is too dear, not free.
+func TestCompileUnknownSizesAreTooDear(t *testing.T) {
+	for _, rule := range []string{
+		`params.items.map(a, a.b).all(x, x.startsWith(x))`,
+		`params.items.map(a, a.b) == params.items.map(a, a.c) || ` + strings.Repeat(`params.nums.map(a, params.nums) == params.nums.map(a, params.nums) || `, 4) + "true",
+	} {
+		_, err := cel.Compile([]packs.Manifest{manifest(one(rule))}, cel.Config{})
+		require.ErrorContains(t, err, "more than the limit of", rule)
+	}
 }
 
 func TestCompileTwoPacksOneVerb(t *testing.T) {

@@ -15,9 +15,9 @@ const (
 	tokenItems   = 1000
 )
 
-// The factors by which a cost grows with a string's length, in CEL's units, as measured (20 to 40 ns
-// a unit). CEL itself
-// takes counting a string's characters for free and guesses at a pattern's work from its text.
+// The factors by which a cost grows with a string's length, measured so that a unit is 20 to 40 ns
+// everywhere. CEL itself takes counting a string's characters for free and guesses at a pattern's
+// work from the length of its text.
 const (
 	countFactor    = 0.01
 	containsFactor = 0.02 // linear: Go searches with SIMD and Rabin-Karp
@@ -86,7 +86,14 @@ func (e *estimator) EstimateCallCost(_, overload string, target *checker.AstNode
 		return &checker.CallEstimate{CostEstimate: both.MultiplyByCostFactor(containsFactor).Add(checker.FixedCostEstimate(1))}
 	case overloads.Equals, overloads.NotEquals:
 		if mayHaveParts(args[0]) && mayHaveParts(args[1]) {
-			return &checker.CallEstimate{CostEstimate: checker.FixedCostEstimate(deepCompare)}
+			cost := checker.FixedCostEstimate(deepCompare)
+			if len(args[0].Path()) == 0 && len(args[1].Path()) == 0 {
+				// Both are made by the rule, as by map, and may hold one large value many times.
+				size := sizeOf(args[0])
+				size.Max = min(size.Max, sizeOf(args[1]).Max)
+				cost = cost.Add(size.MultiplyByCost(cost))
+			}
+			return &checker.CallEstimate{CostEstimate: cost}
 		}
 	case overloads.InList:
 		if mayHaveParts(args[0]) && listOfParts(args[1]) {

@@ -138,7 +138,7 @@ type absentError struct{ param string }
 func (e *absentError) Error() string { return "the param " + e.param + " is absent" }
 
 func paramField(p *packs.Param, t *types.Type) *types.FieldType {
-	name, kind := p.Name, p.Type
+	name, kind, nullable := p.Name, p.Type, p.Nullable
 	return &types.FieldType{
 		Type: t,
 		IsSet: func(target any) bool {
@@ -152,9 +152,12 @@ func paramField(p *packs.Param, t *types.Type) *types.FieldType {
 			if !given {
 				return nil, &absentError{name}
 			}
+			if value == nil && nullable {
+				return types.NullValue, nil
+			}
 			v, err := typedValue(kind, value)
 			if err != nil {
-				return nil, &valueError{param: name, err: err}
+				return nil, &valueError{what: "the param " + name, err: err}
 			}
 			return v, nil
 		},

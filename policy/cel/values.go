@@ -21,13 +21,13 @@ var (
 	errTime       = errors.New("a time lies outside the years 1 to 9999")
 )
 
-// valueError says that the value of a param cannot be shown to a rule.
+// valueError says that a value cannot be shown to a rule.
 type valueError struct {
-	param string
-	err   error
+	what string // "the param limit"
+	err  error
 }
 
-func (e *valueError) Error() string { return "the param " + e.param + ": " + e.err.Error() }
+func (e *valueError) Error() string { return e.what + ": " + e.err.Error() }
 func (e *valueError) Unwrap() error { return e.err }
 
 // adapter turns plain JSON into CEL values. Lists and maps are wrapped, not copied, and convert an
@@ -49,12 +49,9 @@ func (a adapter) NativeToValue(value any) ref.Val {
 	return v
 }
 
-// typedValue shows a value of a declared type to a rule. Null is null whatever the type: a param that
-// must not be null never gets here with it, and comparing one that does fails the check.
+// typedValue shows a value of a declared type to a rule. Null is of type any only: a rule such as
+// params.s != "x" would pass it.
 func typedValue(t packs.Type, value any) (ref.Val, error) {
-	if value == nil {
-		return types.NullValue, nil
-	}
 	if elem, ok := t.Elem(); ok {
 		list, ok := value.([]any)
 		if !ok {
@@ -103,6 +100,8 @@ func typedValue(t packs.Type, value any) (ref.Val, error) {
 
 func untypedValue(value any) (ref.Val, error) {
 	switch v := value.(type) {
+	case nil:
+		return types.NullValue, nil
 	case string:
 		return types.String(v), nil
 	case bool:
