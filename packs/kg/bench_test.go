@@ -30,7 +30,7 @@ func filled(b *testing.B, n int) (w *world, ids []string) {
 
 func (w *world) bench(b *testing.B, verb string, params func(i int) packs.Params) {
 	b.Helper()
-	call := &packs.Call{Verb: verb, Token: in("a"), Time: now}
+	call := &packs.Call{Verb: verb, Token: w.who, Time: now}
 	handler := w.handlers[verb]
 	i := 0
 	b.ReportAllocs()
@@ -83,4 +83,8 @@ func BenchmarkList10k(b *testing.B) {
 	for name, params := range map[string]packs.Params{"newest": {}, "tag": {"tag": "t3"}, "name": {"name_prefix": "concept 99"}} {
 		b.Run(name, func(b *testing.B) { w.bench(b, "list", func(int) packs.Params { return params }) })
 	}
+	b.Run("namespaces", func(b *testing.B) {
+		w.who = in("a", "b", "c")
+		w.bench(b, "list", func(int) packs.Params { return packs.Params{} })
+	})
 }

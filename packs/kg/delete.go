@@ -38,19 +38,3 @@ func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 		return out, remove(ctx, tx, p.seq)
 	})
 }
-
-// remove takes a record without edges out of the store and the indexes.
-func remove(ctx context.Context, tx *sql.Tx, seq int64) error {
-	if err := removeFromIndex(ctx, tx, seq); err != nil {
-		return err
-	}
-	_, err := tx.ExecContext(ctx, `DELETE FROM kg_records WHERE seq = ?`, seq)
-	return err
-}
-
-func affected(res sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}

@@ -44,6 +44,7 @@ type world struct {
 	handlers map[string]packs.Handler
 	manifest packs.Manifest
 	backend  packs.Backend
+	who      token // of benchmarks
 }
 
 func open(t testing.TB) *world {
@@ -55,7 +56,7 @@ func open(t testing.TB) *world {
 	require.NoError(t, err)
 	instance, err := kg.Pack{}.Open(context.Background(), packs.Env{Backend: backend})
 	require.NoError(t, err)
-	return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend}
+	return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend, who: in("a")}
 }
 
 // of is the same world for another test.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/verbgate/verbgate/packs"
@@ -37,10 +38,21 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
+	// Each namespace gives its first rows in the order of an index and stops; one condition over several
+	// namespaces would read all their rows to sort them.
 	q := &query{}
-	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE true`)
-	q.readable("r.namespace", call.Token.Readable())
-	only.apply(q)
+	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE r.seq IN (`)
+	for i, namespaces := range groups(call.Token.Readable()) {
+		if i > 0 {
+			q.add(`UNION ALL`)
+		}
+		q.add(`SELECT seq FROM (SELECT r.seq FROM kg_records r WHERE true`)
+		q.readable("r.namespace", namespaces)
+		only.apply(q)
+		from.apply(q, "r.seq", oldest)
+		q.add(`LIMIT ?)`, limit+1)
+	}
+	q.add(`)`)
 	from.apply(q, "r.seq", oldest)
 	q.add(`LIMIT ?`, limit+1)
 	return reading(ctx, g.store, func(tx *sql.Tx) (page[*record], error) {
@@ -52,6 +64,17 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 			return r, r.seq, r.size(), nil
 		})
 	})
+}
+
+// maxGroups keeps a listing below what SQLite allows one statement to be made of.
+const maxGroups = 64
+
+// groups are the namespaces to list one by one, or all in one when they are very many.
+func groups(namespaces []string) [][]string {
+	if len(namespaces) > maxGroups {
+		return [][]string{namespaces}
+	}
+	return slices.Collect(slices.Chunk(namespaces, 1))
 }
 
 // turn reads one page: at most limit rows of a query that asks for one more, fewer when they are big.

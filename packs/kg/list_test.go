@@ -3,6 +3,7 @@ package kg_test
 import (
 	"context"
 	"encoding/base64"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -158,6 +159,17 @@ func TestCursor(t *testing.T) {
 		w.must(me, "delete", object{"id": want[1]}) // the very record the cursor stands on
 		rest := w.must(me, "list", object{"limit": number(200), "order": "oldest", "cursor": page["next_cursor"]})
 		require.Equal(t, want[2:], pluck(rest, "id"))
+	})
+	t.Run("OK very many namespaces", func(t *testing.T) {
+		for _, n := range []int{64, 65, 1200} {
+			many := token{namespace: "a", read: []string{"a", "b"}}
+			for i := len(many.read); i < n; i++ {
+				many.read = append(many.read, fmt.Sprint("n", i))
+			}
+			require.Equal(t, slices.Concat(w.pages(me, "list", object{"limit": number(2)})...),
+				slices.Concat(w.pages(many, "list", object{"limit": number(2)})...))
+			require.Equal(t, "6", string(w.must(many, "stats", object{})["notes"].(json.Number)))
+		}
 	})
 	good := w.must(me, "list", object{"limit": number(2)})["next_cursor"].(string)
 	for name, cursor := range map[string]string{

@@ -17,7 +17,7 @@ func TestSearch(t *testing.T) {
 	both := in("a", "b")
 	lora := w.entity(a, "LoRA", object{"description": "Low-rank adaptation of large language models. Café crème.", "tags": list("peft", "ml")})
 	qlora := w.entity(a, "QLoRA", object{"entity_kind": "paper", "description": "Quantised LoRA for GPUs"})
-	cjk := w.note(b, "画像認識技術とGPT4モデルの応用。タイ語 ภาษาไทย 한국어를 공부한다")
+	cjk := w.note(b, "画像認識技術とGPT4モデルの応用。データベース。タイ語 ภาษาไทย 한국어를 공부한다")
 	emoji := w.note(b, "ship it 🚀❤️ don't panic; snake_case and C++ \x00 after nul")
 	note := w.must(a, "create", object{"kind": "note", "note_kind": "observation", "title": "Meeting", "content": "We spoke about adapters", "tags": list("ml")})["id"].(string)
 	w.entity(in("z"), "LoRA", object{"tags": list("ml")})
@@ -48,6 +48,8 @@ func TestSearch(t *testing.T) {
 		{name: "OK two Han characters in a run", params: object{"query": "認識"}, want: []string{cjk}},
 		{name: "OK one Han character", params: object{"query": "技"}, want: []string{cjk}},
 		{name: "OK Han characters in the wrong order", params: object{"query": "識認"}, want: []string{}},
+		{name: "OK long vowels", params: object{"query": "データ"}, want: []string{cjk}},
+		{name: "OK long vowels in the wrong order", params: object{"query": "デタ"}, want: []string{}},
 		{name: "OK mixed scripts", params: object{"query": "GPT4モデル"}, want: []string{cjk}},
 		{name: "OK Thai", params: object{"query": "ไทย"}, want: []string{cjk}},
 		{name: "OK Hangul", params: object{"query": "한국어"}, want: []string{cjk}},

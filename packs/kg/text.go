@@ -73,7 +73,7 @@ func classify(r rune) runeClass {
 			return gapRune
 		}
 		return singleRune
-	case unicode.Is(unicode.So, r):
+	case unicode.Is(unicode.So, r), r == 'ー', r == 'ｰ': // the long vowel of Katakana belongs to no script
 		return singleRune
 	case unicode.IsLetter(r), unicode.IsNumber(r), unicode.IsMark(r):
 		return wordRune
