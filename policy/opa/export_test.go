@@ -15,3 +15,6 @@ func SetLimit(g *Gate, n int) {
 	defer g.pool.mu.Unlock()
 	g.pool.limit = n
 }
+
+// StableFor is how long a folder must look the same before it is read.
+const StableFor = stableFor

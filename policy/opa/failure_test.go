@@ -21,7 +21,7 @@ const spin = `decision if count([1 | some a in numbers.range(1, 100000); some b 
 // stuck is one call of a built-in function that takes seconds and cannot be interrupted.
 const stuck = `decision if count(regex.replace(input.params.s, "(a?){100}b", "x")) >= 0`
 
-func stuckCall() *policy.Input { return call(map[string]any{"s": strings.Repeat("a", 1<<17)}) }
+func stuckCall() *policy.Input { return call(map[string]any{"s": strings.Repeat("a", 1<<15)}) }
 
 // faultyStore fails or panics when data.trap is read.
 type faultyStore struct {

@@ -1,6 +1,7 @@
 package opa_test
 
 import (
+	"context"
 	"encoding/json"
 	"io/fs"
 	"os"
@@ -110,3 +111,9 @@ func writeFiles(t testing.TB, dir string, files fstest.MapFS) {
 }
 
 func fsOf(name string) fs.FS { return os.DirFS(filepath.Join("testdata", name)) }
+
+func contextGone(t testing.TB) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx, cancel
+}

@@ -80,18 +80,36 @@ func (g *Gate) watch(ctx context.Context) {
 			// The place itself cannot be looked at: say so once, not at every look.
 			if err.Error() != lastProblem {
 				lastProblem = err.Error()
-				g.logFailure(g.fail(err))
+				g.logFailure(g.fail(ctx, err))
 			}
 			continue
 		}
 		lastProblem = ""
-		g.activating.Lock()
-		changed := !now.same(g.tried)
-		g.activating.Unlock()
-		if changed {
+		if changed, err := g.changed(ctx, now); err == nil && changed {
 			g.logFailure(g.activate(ctx, ifChanged))
 		}
 	}
+}
+
+// lock waits until nobody activates a policy.
+func (g *Gate) lock(ctx context.Context) error {
+	select {
+	case g.activating <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("activate policy: %w", ctx.Err())
+	}
+}
+
+func (g *Gate) unlock() { <-g.activating }
+
+// changed reports whether the place looks different from what was tried last.
+func (g *Gate) changed(ctx context.Context, now *listing) (bool, error) {
+	if err := g.lock(ctx); err != nil {
+		return false, err
+	}
+	defer g.unlock()
+	return !now.same(g.tried), nil
 }
 
 func (g *Gate) logFailure(err error) {
@@ -101,9 +119,11 @@ func (g *Gate) logFailure(err error) {
 }
 
 // fail reports an activation that did not get as far as reading anything.
-func (g *Gate) fail(err error) error {
-	g.activating.Lock()
-	defer g.activating.Unlock()
+func (g *Gate) fail(ctx context.Context, err error) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
 	return g.report(time.Now(), loadError(g.place(), g.caps, err))
 }
 
@@ -123,8 +143,10 @@ const (
 
 // activate reads, compiles and checks the policy and then swaps one pointer. All of it or nothing.
 func (g *Gate) activate(ctx context.Context, w when) error {
-	g.activating.Lock()
-	defer g.activating.Unlock()
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
 	start := time.Now()
 	next, err := g.load(ctx, w)
 	switch {

@@ -117,8 +117,8 @@ type Gate struct {
 
 	decisions atomic.Uint64
 
-	activating sync.Mutex // one activation at a time; guards tried
-	tried      *listing   // what the last attempt was about
+	activating chan struct{} // holds a token while one activates; guards tried
+	tried      *listing      // what the last attempt was about
 
 	mu        sync.Mutex // guards the fields below
 	life      life
@@ -168,7 +168,11 @@ func New(cfg Config) (*Gate, error) {
 	if len(errs) > 0 {
 		return nil, fmt.Errorf("policy gate: %w", errors.Join(errs...))
 	}
-	g := &Gate{cfg: cfg, entrypoint: entrypoint, caps: caps, network: len(cfg.AllowHosts) > 0 || slices.Contains(cfg.AllowBuiltins, "net.lookup_ip_addr")}
+	g := &Gate{
+		cfg: cfg, entrypoint: entrypoint, caps: caps,
+		network:    len(cfg.AllowHosts) > 0 || slices.Contains(cfg.AllowBuiltins, "net.lookup_ip_addr"),
+		activating: make(chan struct{}, 1),
+	}
 	g.pool.init(16 * runtime.GOMAXPROCS(0))
 	return g, nil
 }
