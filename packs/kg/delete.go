@@ -17,12 +17,12 @@ type deleted struct {
 
 // delete removes a record with all its edges, whoever wrote them, or one edge.
 func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
-	id, err := parseID("id", call.Params.String("id"))
+	id, err := packs.ParseIDRef("id", call.Params.String("id"))
 	if err != nil {
 		return nil, err
 	}
 	return writing(ctx, g.store, func(tx *sql.Tx) (deleted, error) {
-		p, err := id.find(ctx, tx, call.Token.Readable())
+		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return deleted{}, err
 		}

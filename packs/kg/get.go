@@ -11,12 +11,12 @@ import (
 
 // get shows one record or edge.
 func (g *graph) get(ctx context.Context, call *packs.Call) (any, error) {
-	id, err := parseID("id", call.Params.String("id"))
+	id, err := packs.ParseIDRef("id", call.Params.String("id"))
 	if err != nil {
 		return nil, err
 	}
 	return reading(ctx, g.store, func(tx *sql.Tx) (any, error) {
-		p, err := id.find(ctx, tx, call.Token.Readable())
+		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return nil, err
 		}

@@ -20,11 +20,11 @@ type linked struct {
 // is there; saying it with another weight or other properties is a conflict, for one of the two would
 // have to be forgotten.
 func (g *graph) link(ctx context.Context, call *packs.Call) (any, error) {
-	source, err := parseID("source_id", call.Params.String("source_id"))
+	source, err := packs.ParseIDRef("source_id", call.Params.String("source_id"))
 	if err != nil {
 		return nil, err
 	}
-	target, err := parseID("target_id", call.Params.String("target_id"))
+	target, err := packs.ParseIDRef("target_id", call.Params.String("target_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -33,11 +33,11 @@ func (g *graph) link(ctx context.Context, call *packs.Call) (any, error) {
 		return nil, err
 	}
 	return writing(ctx, g.store, func(tx *sql.Tx) (linked, error) {
-		from, err := source.findRecord(ctx, tx, call.Token.Readable())
+		from, err := findRecord(ctx, tx, source, call.Token.Readable())
 		if err != nil {
 			return linked{}, err
 		}
-		to, err := target.findRecord(ctx, tx, call.Token.Readable())
+		to, err := findRecord(ctx, tx, target, call.Token.Readable())
 		if err != nil {
 			return linked{}, err
 		}

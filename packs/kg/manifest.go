@@ -214,7 +214,7 @@ func filters() []packs.Param {
 
 func id(name, description string) packs.Param {
 	return packs.Param{
-		Name: name, Type: packs.String, Required: true, MaxLength: maxIDLength,
+		Name: name, Type: packs.String, Required: true, MaxLength: packs.MaxIDLength,
 		Description: description + " A full id, or at least its first 8 hex digits, which are looked for in the readable namespaces.",
 	}
 }

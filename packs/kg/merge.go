@@ -50,11 +50,11 @@ func (g *graph) mergeNote(ctx context.Context, call *packs.Call) (any, error) {
 // merge makes one record of two of a kind. Both must be in the token's primary namespace: a merge
 // destroys a record and rewrites another, and the seeds have it compare where other verbs by id do not.
 func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill func(into, from *record)) (any, error) {
-	intoID, err := parseID("into_id", call.Params.String("into_id"))
+	intoID, err := packs.ParseIDRef("into_id", call.Params.String("into_id"))
 	if err != nil {
 		return nil, err
 	}
-	fromID, err := parseID("from_id", call.Params.String("from_id"))
+	fromID, err := packs.ParseIDRef("from_id", call.Params.String("from_id"))
 	if err != nil {
 		return nil, err
 	}
@@ -87,16 +87,16 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 
 // mergeable finds one of the two. The namespace comes first: of a record in another one nothing else
 // is told.
-func mergeable(ctx context.Context, tx *sql.Tx, call *packs.Call, id idRef, kind string) (*record, error) {
-	p, err := id.find(ctx, tx, call.Token.Readable())
+func mergeable(ctx context.Context, tx *sql.Tx, call *packs.Call, id packs.IDRef, kind string) (*record, error) {
+	p, err := find(ctx, tx, id, call.Token.Readable())
 	switch {
 	case err != nil:
 		return nil, err
 	case p.namespace != call.Token.Namespace():
 		return nil, &packs.NamespaceMismatchError{Message: fmt.Sprintf(
-			"%s is not in the namespace %q this call works in; both records must be, so name theirs with namespace=", id.param, call.Token.Namespace())}
+			"%s is not in the namespace %q this call works in; both records must be, so name theirs with namespace=", id.Param, call.Token.Namespace())}
 	case p.kind != kind:
-		return nil, &packs.InvalidError{Param: id.param, Message: fmt.Sprintf("is the id of a record of the kind %s; %s merges two of the kind %s", p.kind, call.Verb, kind)}
+		return nil, &packs.InvalidError{Param: id.Param, Message: fmt.Sprintf("is the id of a record of the kind %s; %s merges two of the kind %s", p.kind, call.Verb, kind)}
 	}
 	return load(ctx, tx, p.seq)
 }

@@ -37,7 +37,7 @@ const (
 // neighbors lists the edges of a record with their far ends, the newest edge first. The record itself
 // resolves like any id; an edge is listed only when both it and its far end are in readable namespaces.
 func (g *graph) neighbors(ctx context.Context, call *packs.Call) (any, error) {
-	id, err := parseID("id", call.Params.String("id"))
+	id, err := packs.ParseIDRef("id", call.Params.String("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (g *graph) neighbors(ctx context.Context, call *packs.Call) (any, error) {
 		return nil, f.err
 	}
 	return reading(ctx, g.store, func(tx *sql.Tx) (neighborhood, error) {
-		center, err := id.findRecord(ctx, tx, call.Token.Readable())
+		center, err := findRecord(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return neighborhood{}, err
 		}

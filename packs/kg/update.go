@@ -10,7 +10,7 @@ import (
 
 // update changes the fields that are given and leaves the others. null clears one that may be missing.
 func (g *graph) update(ctx context.Context, call *packs.Call) (any, error) {
-	id, err := parseID("id", call.Params.String("id"))
+	id, err := packs.ParseIDRef("id", call.Params.String("id"))
 	if err != nil {
 		return nil, err
 	}
@@ -18,7 +18,7 @@ func (g *graph) update(ctx context.Context, call *packs.Call) (any, error) {
 		return nil, &packs.InvalidError{Message: "nothing to change: give at least one field beside id"}
 	}
 	return writing(ctx, g.store, func(tx *sql.Tx) (*record, error) {
-		p, err := id.find(ctx, tx, call.Token.Readable())
+		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return nil, err
 		}
