@@ -115,6 +115,16 @@ func TestCheckCutShort(t *testing.T) {
 	env := h.Run(ctx, caller, parse(t, `probe.echo(id="a")`))
 	require.Equal(t, dispatcher.CodeCancelled, env.Results[0].Code)
 	require.Equal(t, []string{"check probe.echo", "append 1"}, h.taken())
+
+	h.check = func(ctx context.Context, _ *policy.Input) error {
+		return &packs.CheckError{Check: "loop", Message: "could not be evaluated", Err: ctx.Err()}
+	}
+	h.decide = nil
+	ctx, cancel = context.WithCancel(t.Context())
+	check := h.check
+	h.check = func(ctx context.Context, in *policy.Input) error { cancel(); return check(ctx, in) }
+	env = h.Run(ctx, caller, parse(t, `probe.echo(id="a")`))
+	require.Equal(t, dispatcher.CodeCancelled, env.Results[0].Code, "a check that was cut short is no failed check")
 }
 
 func TestFailOpenLeavesItsMark(t *testing.T) {

@@ -13,13 +13,13 @@ import (
 func (r *run) checkError(ctx context.Context, tool string, err error) error {
 	var failed *packs.CheckError
 	switch {
+	case ctx.Err() != nil && (!errors.As(err, &failed) || failed.Err != nil): // cut short, not failed
+		return stopped(ctx, "during the params checks")
 	case errors.As(err, &failed):
 		if failed.Err != nil {
 			r.d.log.Warn("a params check could not be evaluated", "verb", tool, "check", failed.Check, "request_id", r.id, "error", failed.Err)
 		}
 		return &InvalidInput{Code: CodeInvalidParams, Message: fmt.Sprintf("check %q: %s", failed.Check, failed.Message)}
-	case ctx.Err() != nil:
-		return stopped(ctx, "during the params checks")
 	default:
 		r.d.log.Error("the params checks failed", "verb", tool, "request_id", r.id, "error", err)
 		return &InvalidInput{Code: CodeInvalidParams, Message: "the checks on its params could not be evaluated"}
