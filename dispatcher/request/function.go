@@ -86,7 +86,7 @@ func (p *parser) call() *Error {
 	if err := p.verb(); err != nil {
 		return err
 	}
-	call := p.push(node{off: uint32(verb), n: uint32(p.pos - verb), kind: kindCall})
+	call := p.push(kindCall, 0, verb, p.pos)
 	p.calls++
 	p.pos = skipSpace(p.text, p.pos)
 	if p.pos == len(p.text) {
@@ -139,7 +139,7 @@ func (p *parser) arguments(call uint32, open int) *Error {
 		if end == start {
 			return p.failNoArgument(count)
 		}
-		name := p.push(node{off: uint32(start), n: uint32(end - start), kind: kindKey})
+		name := p.push(kindKey, 0, start, end)
 		p.arg = p.text[start:end]
 		p.pos = skipSpace(p.text, end)
 		if p.pos == len(p.text) {

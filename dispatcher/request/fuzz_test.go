@@ -3,6 +3,7 @@ package request_test
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -37,6 +38,7 @@ func FuzzParse(f *testing.F) {
 		if allocated(text) > allowed(text) {
 			t.Fatalf("%d bytes allocated for a text of %d", allocated(text), len(text))
 		}
+		requireJSONAgrees(t, text)
 		if err != nil {
 			var e *request.Error
 			require.True(t, errors.As(err, &e))
@@ -57,6 +59,80 @@ func FuzzParse(f *testing.F) {
 		requireFormsAgree(t, text)
 		requireDistinctNames(t, req)
 	})
+}
+
+// requireJSONAgrees holds the JSON form to what the standard library makes of the same text.
+func requireJSONAgrees(tb testing.TB, text string) {
+	tb.Helper()
+	body := strings.TrimSpace(text)
+	if !isJSONForm(body) {
+		return
+	}
+	req, err := request.Parse(text)
+	if !json.Valid([]byte(body)) {
+		require.Error(tb, err, "%q", text)
+		return
+	}
+	if err != nil {
+		return
+	}
+	dec := json.NewDecoder(strings.NewReader(body))
+	dec.UseNumber()
+	var whole any
+	require.NoError(tb, dec.Decode(&whole))
+	ops, many := whole.([]any)
+	if !many {
+		ops = []any{whole}
+	}
+	require.Equal(tb, many, req.Mode == request.Parallel)
+	require.Len(tb, req.Ops, len(ops))
+	for i, op := range ops {
+		fields := op.(map[string]any)
+		require.Equal(tb, fields["tool"], req.Ops[i].Tool)
+		if fields["args"] == nil {
+			fields["args"] = map[string]any{}
+		}
+		require.Equal(tb, fields["args"], any(plainArgs(tb, req.Ops[i])))
+	}
+}
+
+func isJSONForm(body string) bool {
+	return strings.HasPrefix(body, "{") ||
+		strings.HasPrefix(body, "[") && strings.HasPrefix(strings.TrimLeft(body[1:], " \t\r\n\f"), "{")
+}
+
+// The tables and random JSON texts, not only what fuzzing finds, agree with the standard library.
+func TestJSONAgreesWithStandardLibrary(t *testing.T) {
+	for _, text := range seeds(t) {
+		requireJSONAgrees(t, text)
+		if req, err := request.Parse(text); err == nil && req.Mode != request.Chain {
+			requireJSONAgrees(t, jsonForm(t, req))
+		}
+	}
+	// Every value of one, two and three tokens, in the place of an argument.
+	tokens := []string{"", "1", "-", "0", ".", "e", "+", "true", "nul", "null", `"`, `"a"`, `\u0041`, `"\ud83d\ude00"`, `"\ude00"`, "[", "]", "{", "}", ",", ":", `"k":`, " ", "\f", "\x01", "\n"}
+	for _, a := range tokens {
+		for _, b := range tokens {
+			for _, c := range tokens {
+				requireJSONAgrees(t, `{"tool":"a","args":{"x":`+a+b+c+`}}`)
+				requireJSONAgrees(t, `{"tool":"a","args":{"x":"`+a+b+c+`"}}`)
+			}
+		}
+	}
+}
+
+// A value of the function form that holds no raw white space in strings and no reference is JSON.
+func TestValuesAreJSON(t *testing.T) {
+	tokens := []string{"", "1", "-", "0", ".", "e", "+", "true", "nul", "null", `"`, `"a"`, `\u0041`, `\ude00`, "[", "]", "{", "}", ",", ":", `"k":`, " ", "\x01", "x", "(", "'"}
+	for _, a := range tokens {
+		for _, b := range tokens {
+			for _, c := range tokens {
+				text := a + b + c
+				_, err := request.Parse("v(x=" + text + ")")
+				require.Equal(t, json.Valid([]byte(text)) && !strings.Contains(text, `\ude00`), err == nil, "%q: %v", text, err)
+			}
+		}
+	}
 }
 
 func requireDistinctNames(tb testing.TB, req *request.Request) {

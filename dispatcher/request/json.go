@@ -37,12 +37,12 @@ func (p *parser) jsonValue(depth int) *Error {
 		if end == start || end < len(p.text) && class[p.text[end]]&className != 0 {
 			return p.failJSONValue(start)
 		}
-		n := node{off: uint32(start), kind: kind}
+		flags := uint8(0)
 		if yes {
-			n.flags = flagTrue
+			flags = flagTrue
 		}
 		p.pos = end
-		p.push(n)
+		p.push(kind, flags, start, end)
 		return nil
 	default:
 		if c != '-' && class[c]&classDigit == 0 {
@@ -53,7 +53,7 @@ func (p *parser) jsonValue(depth int) *Error {
 			return p.failJSONNumber(start)
 		}
 		p.pos = end
-		p.push(node{off: uint32(start), n: uint32(end - start), kind: Number})
+		p.push(Number, 0, start, end)
 		return nil
 	}
 }
@@ -65,16 +65,16 @@ func (p *parser) jsonString(kind Kind) *Error {
 	if f != faultNone {
 		return p.failJSONString(start, f, at)
 	}
-	n := node{off: uint32(start + 1), n: uint32(end - start - 1), kind: kind}
+	flags := uint8(0)
 	if escaped {
-		n.flags |= flagEscaped
+		flags = flagEscaped
 	}
 	if raw := p.text[start+1 : end]; kind == String && raw != "" && (raw[0] == '$' || raw[0] == '\\') && p.refersInJSON(raw, escaped) {
-		n.flags |= flagHasRef
+		flags |= flagHasRef
 		p.refs++
 	}
 	p.pos = end + 1
-	p.push(n)
+	p.push(kind, flags, start+1, end)
 	return nil
 }
 
@@ -96,7 +96,7 @@ func (p *parser) jsonArray(depth int) *Error {
 	if depth > MaxDepth {
 		return p.failDepth(depth)
 	}
-	box := p.push(node{off: uint32(p.pos), kind: Array})
+	box := p.push(Array, 0, p.pos, p.pos)
 	p.pos = skipJSONSpace(p.text, p.pos+1)
 	if p.pos < len(p.text) && p.text[p.pos] == ']' {
 		p.pos++
@@ -133,7 +133,7 @@ func (p *parser) jsonObject(depth int) *Error {
 	if depth > MaxDepth {
 		return p.failDepth(depth)
 	}
-	box := p.push(node{off: uint32(p.pos), kind: Object})
+	box := p.push(Object, 0, p.pos, p.pos)
 	p.pos = skipJSONSpace(p.text, p.pos+1)
 	if p.pos < len(p.text) && p.text[p.pos] == '}' {
 		p.pos++

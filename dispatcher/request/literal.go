@@ -10,10 +10,12 @@ func (p *parser) value(depth int) *Error {
 		return p.failSlot(start)
 	}
 	var (
-		n   node
-		end int
-		ok  bool
+		kind  Kind
+		flags uint8
+		end   int
+		ok    bool
 	)
+	from, to := start, 0
 	switch c := p.text[start]; c {
 	case '[':
 		return p.array(depth + 1)
@@ -22,13 +24,15 @@ func (p *parser) value(depth int) *Error {
 	case '$':
 		return p.reference()
 	case '"':
-		n, end, ok = p.quoted(start)
+		kind, flags, end, ok = p.quoted(start)
+		from, to = start+1, end-1
 	case 't', 'f', 'n':
 		var yes bool
-		n.kind, yes, end = scanLiteral(p.text, start)
+		kind, yes, end = scanLiteral(p.text, start)
 		if ok = end > start; yes {
-			n.flags = flagTrue
+			flags = flagTrue
 		}
+		to = end
 	default:
 		if c != '-' && class[c]&classDigit == 0 {
 			return p.failSlot(start)
@@ -36,7 +40,7 @@ func (p *parser) value(depth int) *Error {
 		var exponent bool
 		end, exponent, ok = scanNumber(p.text, start)
 		ok = ok && numberFits(p.text[start:end], exponent)
-		n = node{off: uint32(start), n: uint32(end - start), kind: Number}
+		kind, to = Number, end
 	}
 	if !ok {
 		return p.failSlot(start)
@@ -46,42 +50,41 @@ func (p *parser) value(depth int) *Error {
 		return p.failSlot(start)
 	}
 	p.pos = end
-	if n.kind == Bool || n.kind == Null {
-		n.off = uint32(start)
-	}
-	if n.kind == Reference {
+	if kind == Reference {
 		p.refs++
 	}
-	p.push(n)
+	p.push(kind, flags, from, to)
 	return nil
 }
 
-// quoted reads a string value, which may be a reference or protect one (request.md 3).
-func (p *parser) quoted(start int) (n node, end int, ok bool) {
+// quoted reads a string value, which may be a reference or protect one (request.md 3). end is behind the
+// closing quote.
+func (p *parser) quoted(start int) (kind Kind, flags uint8, end int, ok bool) {
 	end, escaped, f, _ := scanString(p.text, start+1, true)
 	if f != faultNone {
-		return n, 0, false
+		return String, 0, 0, false
 	}
-	n = node{off: uint32(start + 1), n: uint32(end - start - 1), kind: String}
-	raw := p.text[start+1 : end]
-	if escaped {
-		n.flags |= flagEscaped
-		if mayRefer(raw) {
-			p.scratch = appendUnescaped(growTo(p.scratch, len(raw)), raw)
-			switch refersAs(p.scratch) {
-			case wellFormed:
-				n.kind = Reference
-				n.flags |= flagQuoted | flagHasRef
-			case protected:
-				n.flags |= flagDrop
-			case plain:
-			}
+	raw, sort := p.text[start+1:end], plain
+	switch {
+	case !escaped:
+		if strings.HasPrefix(raw, prev) {
+			sort = refersAs(raw)
 		}
-	} else if strings.HasPrefix(raw, prev) && refersAs(raw) == wellFormed {
-		n.kind = Reference
-		n.flags |= flagQuoted | flagHasRef
+	case mayRefer(raw):
+		p.scratch = appendUnescaped(growTo(p.scratch, len(raw)), raw)
+		sort = refersAs(p.scratch)
 	}
-	return n, end + 1, true
+	if escaped {
+		flags = flagEscaped
+	}
+	switch sort {
+	case wellFormed:
+		return Reference, flags | flagQuoted | flagHasRef, end + 1, true
+	case protected:
+		flags |= flagDrop
+	case plain:
+	}
+	return String, flags, end + 1, true
 }
 
 // array reads an array whose bracket is at p.pos.
@@ -89,7 +92,7 @@ func (p *parser) array(depth int) *Error {
 	if depth > MaxDepth {
 		return p.failDepth(depth)
 	}
-	box := p.push(node{off: uint32(p.pos), kind: Array})
+	box := p.push(Array, 0, p.pos, p.pos)
 	p.pos = skipSpace(p.text, p.pos+1)
 	if p.pos < len(p.text) && p.text[p.pos] == ']' {
 		p.pos++
@@ -126,7 +129,7 @@ func (p *parser) object(depth int) *Error {
 	if depth > MaxDepth {
 		return p.failDepth(depth)
 	}
-	box := p.push(node{off: uint32(p.pos), kind: Object})
+	box := p.push(Object, 0, p.pos, p.pos)
 	p.pos = skipSpace(p.text, p.pos+1)
 	if p.pos < len(p.text) && p.text[p.pos] == '}' {
 		p.pos++
@@ -164,11 +167,11 @@ func (p *parser) member(depth, count int) *Error {
 	if f != faultNone {
 		return p.failKey(start, f, at)
 	}
-	key := node{off: uint32(start + 1), n: uint32(end - start - 1), kind: kindKey}
+	flags := uint8(0)
 	if escaped {
-		key.flags = flagEscaped
+		flags = flagEscaped
 	}
-	p.push(key)
+	p.push(kindKey, flags, start+1, end)
 	p.pos = skipSpace(p.text, end+1)
 	if p.pos == len(p.text) {
 		return p.failEnd("`:`", "the key %s has no value; write a colon and a value after it", show(p.text[start:end+1]))

@@ -112,7 +112,7 @@ func (p *parser) reference() *Error {
 	}
 	p.pos = i
 	p.refs++
-	p.push(node{off: uint32(start), n: uint32(i - start), kind: Reference, flags: flagHasRef})
+	p.push(Reference, flagHasRef, start, i)
 	return nil
 }
 

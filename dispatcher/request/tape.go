@@ -79,15 +79,17 @@ func maxNodes(text string) int {
 	return min(marks, len(text)/2+4)
 }
 
-// push appends a node and returns its index.
-func (p *parser) push(n node) uint32 {
-	i := uint32(len(p.nodes))
-	n.next = i + 1
-	if len(p.nodes) == cap(p.nodes) {
+// push appends a node whose text runs from one offset to another, and returns its index.
+func (p *parser) push(kind Kind, flags uint8, from, to int) uint32 {
+	i := len(p.nodes)
+	if i == cap(p.nodes) {
 		p.grow()
 	}
-	p.nodes = append(p.nodes, n)
-	return i
+	p.nodes = p.nodes[:i+1]
+	n := &p.nodes[i]
+	n.off, n.n, n.next = uint32(from), uint32(to-from), uint32(i+1)
+	n.kind, n.flags = kind, flags
+	return uint32(i)
 }
 
 // grow makes room. All tapes of a parse together take little more than eight bytes per byte of text.
