@@ -126,7 +126,7 @@ func connectMark(t *testing.T, version string, how transport.Interface) mcpSessi
 	t.Helper()
 	var opts []client.ClientOption
 	if !markmcp.IsModernProtocol(version) {
-		opts = append(opts, client.WithLegacyProtocolOnly())
+		opts = append(opts, client.WithProtocolVersion(version))
 	}
 	c := client.NewClient(how, opts...)
 	require.NoError(t, c.Start(t.Context()))
