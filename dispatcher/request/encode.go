@@ -7,7 +7,8 @@ import (
 
 // MarshalJSON is {"mode","ops":[{"tool","args","refs"}]}. A whole-argument reference is absent from args
 // and stands in refs under its name, a nested one is null in args and stands in refs under arg[2] or
-// arg.key[0]; paths have the canonical spelling of Ref. Numbers are written as they came.
+// arg.key[0]; paths have the canonical spelling of Ref. Numbers are written as they came. Every nested reference
+// spells out its place, so this is for tools and tests: the text of a stranger can make it long.
 func (r *Request) MarshalJSON() ([]byte, error) {
 	out := append([]byte(nil), `{"mode":"`+r.Mode.String()+`","ops":[`...)
 	for i, op := range r.Ops {

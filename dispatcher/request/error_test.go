@@ -108,6 +108,7 @@ var refused = []struct {
 	{"Err number that just rounds to zero", "v(x=-1e-400)", value(4, "`-1e-400` is outside the range of a 64-bit float")},
 	{"Err missing comma behind a number", "v(x=1 y=2)", value(4, "`1 y=2` is not one value")},
 	{"Err missing comma behind a literal", "v(x=true y=2)", value(4, "`true y=2` is not one value")},
+	{"Err semicolon for a comma", "v(x=1; y=2)", value(4, "`1; y=2` is not one value")},
 	{"Err missing comma behind a string", `v(x="a" y="b")`, value(4, "after the string stands `y=\"b\"`")},
 	{"Err missing comma in an array", "v(x=[1 2])", value(5, "`1 2` is not one value")},
 	{"Err no value", "v(x=, y=1)", value(4, "the argument `x` has no value")},

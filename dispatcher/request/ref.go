@@ -52,7 +52,10 @@ func (r Ref) appendDSL(dst []byte, readable bool) []byte {
 
 // parsePath splits what follows $prev in a reference that the parser accepted.
 func parsePath(path string) []Step {
-	var steps []Step
+	if path == "" {
+		return nil
+	}
+	steps := make([]Step, 0, strings.Count(path, ".")+strings.Count(path, "["))
 	for path != "" {
 		if path[0] == '[' {
 			end := strings.IndexByte(path, ']')

@@ -113,13 +113,12 @@ func (p *parser) explainSlot(text string, start int) (reason, advice string) {
 		return show(text) + " has parentheses around it", "write the value alone"
 	case word != "" && len(word) < len(text) && (text[len(word)] == '(' || text[len(word)] == '.' && strings.HasSuffix(text, ")")):
 		return show(text) + " is a call, and a call cannot be a value", "run it first, in a chain: " + clip(text) + " | verb(name=$prev)"
+	case missingComma(text) != "":
+		return show(text) + " is not one value", "put a comma before " + missingComma(text)
 	case text[0] == '+' || text[0] == '-' || text[0] == '.' || class[text[0]]&classDigit != 0:
 		return explainNumber(text)
 	case word == text:
 		return explainWord(text, like(clip(text)))
-	}
-	if missing := missingComma(text); missing != "" {
-		return show(text) + " is not one value", "put a comma before " + missing
 	}
 	return show(text) + " is not a value", "a text needs double quotes: " + like(strings.ReplaceAll(clip(text), `"`, `\"`))
 }
@@ -224,13 +223,13 @@ func explainWord(word, quoted string) (reason, advice string) {
 	return show(word) + " is a bareword", "a text needs double quotes: write " + quoted
 }
 
-// missingComma finds what looks like another argument in a slot, as in x=true y=2.
+// missingComma finds what looks like another argument in a slot, as in x=true y=2 or x=1; y=2.
 func missingComma(text string) string {
-	_, rest, ok := strings.Cut(text, " ")
-	if !ok {
+	i := strings.IndexAny(text, " \t\r\n\f;")
+	if i < 0 {
 		return ""
 	}
-	rest = strings.TrimLeft(rest, " \t\r\n\f")
+	rest := strings.TrimLeft(text[i:], " \t\r\n\f;")
 	end := scanName(rest, 0)
 	if next := skipSpace(rest, end); end > 0 && next < len(rest) && rest[next] == '=' {
 		return show(rest)
