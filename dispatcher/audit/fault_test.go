@@ -7,9 +7,11 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -128,6 +130,55 @@ func TestDamagedStore(t *testing.T) {
 	}
 	require.Error(t, last)
 	require.Error(t, store.Append(t.Context(), records(3000, 3001)))
+}
+
+// A disk without room, as a child process meets it whose files may not grow any more: Append fails,
+// and goes on once there is room.
+func TestFullDisk(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "audit.db")
+	if child := os.Getenv("AUDIT_TEST_FULL"); child != "" {
+		fillUp(t, child)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
+	cmd.Env = append(os.Environ(), "AUDIT_TEST_FULL="+path)
+	out, err := cmd.CombinedOutput()
+	require.NoError(t, err, "%s", out)
+	require.Contains(t, string(out), "--- PASS: TestFullDisk")
+
+	got := read(t, openAt(t, path), audit.Filter{})
+	require.Equal(t, "id-1000000", got[len(got)-1].ID)
+	require.Zero(t, (len(got)-1)%50, "nothing half-written")
+}
+
+func fillUp(t *testing.T, path string) {
+	signal.Ignore(syscall.SIGXFSZ)
+	store := openAt(t, path)
+	require.NoError(t, store.Append(t.Context(), records(0, 50)))
+	var limit syscall.Rlimit
+	require.NoError(t, syscall.Getrlimit(syscall.RLIMIT_FSIZE, &limit))
+	room := limit.Cur
+	limit.Cur = 256 << 10
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	stored := 50
+	var err error
+	for n := 50; err == nil; n += 50 {
+		if err = store.Append(t.Context(), records(n, n+50)); err == nil {
+			stored += 50
+		}
+	}
+	var unavailable *packs.UnavailableError
+	require.ErrorAs(t, err, &unavailable)
+	limit.Cur = 1 << 10 // not even the one page of a probe fits
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	require.ErrorAs(t, store.Append(t.Context(), nil), &unavailable, "the probe finds it too")
+	require.Len(t, read(t, store, audit.Filter{}), stored)
+
+	limit.Cur = room
+	require.NoError(t, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit))
+	require.NoError(t, store.Append(t.Context(), nil))
+	require.NoError(t, store.Append(t.Context(), records(1_000_000, 1_000_001)))
+	require.Len(t, read(t, store, audit.Filter{}), stored+1)
 }
 
 // A record that was answered is there after the process was killed in the middle of its work.

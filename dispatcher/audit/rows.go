@@ -100,6 +100,10 @@ func encode(r *policy.Record) (obligations string, params any, err error) {
 		}
 		obligations = string(text)
 	}
+	// A year of more or fewer digits could be written but neither sorted nor read again.
+	if year := r.Time.UTC().Year(); year < 0 || year > 9999 {
+		return "", nil, fmt.Errorf("record %q: its time is in the year %d", r.ID, year)
+	}
 	if r.Params != nil {
 		if !json.Valid(r.Params) {
 			return "", nil, fmt.Errorf("record %q: params are not JSON", r.ID)

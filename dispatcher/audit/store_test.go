@@ -235,6 +235,7 @@ func TestBadBatchAmongOthers(t *testing.T) {
 		"same id as a stored one": append(records(10, 12), record(0)),
 		"same id twice":           append(records(13, 15), record(13)),
 		"params are not JSON":     notJSON,
+		"year out of range":       {record(30), {ID: "far", Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}
 	release := hold(t, path)
 	defer release()

@@ -71,14 +71,14 @@ func JSON(r policy.Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !bytes.ContainsFunc(text, unprintable) {
+	if utf8.Valid(text) && !bytes.ContainsFunc(text, unprintable) {
 		return text, nil
 	}
 	// The text is compact, so what is not printable is inside a string.
 	out := make([]byte, 0, len(text)+16)
 	for len(text) > 0 {
 		c, size := utf8.DecodeRune(text)
-		if unprintable(c) {
+		if unprintable(c) || c == utf8.RuneError { // params may hold bytes that are no UTF-8
 			for _, unit := range utf16.AppendRune(nil, c) {
 				out = append(out, `\u`...)
 				out = append(out, strconv.FormatUint(0x10000|uint64(unit), 16)[1:]...)

@@ -58,7 +58,7 @@ func (Pack) Manifest() packs.Manifest {
 			},
 			{
 				Name:        "memory.forget",
-				Description: "Delete a memory for good.",
+				Description: "Delete a memory.",
 				Category:    packs.Declaration,
 				Visibility:  packs.Public,
 				Writes:      true,

@@ -126,7 +126,7 @@ func take(ctx context.Context, tx *sql.Tx, wanted []term, readable []string) (*s
 	return s, nil
 }
 
-// mark notes which memories the FTS5 query finds, unless a better match of the term is noted already.
+// mark notes how the memories that the FTS5 query finds have term i. A memory is found for a term once.
 func (s *survey) mark(ctx context.Context, tx *sql.Tx, i int, how match, query, namespaces string) error {
 	rows, err := tx.QueryContext(ctx, `
 		SELECT r.seq, r.created, r.salience FROM memory_words JOIN memory_records r ON r.seq = memory_words.rowid
@@ -146,7 +146,7 @@ func (s *survey) mark(ctx context.Context, tx *sql.Tx, i int, how match, query, 
 			known.matches = make([]match, len(s.terms))
 			s.found[c.seq] = known
 		}
-		known.matches[i] = max(known.matches[i], how)
+		known.matches[i] = how
 	}
 	return rows.Err()
 }

@@ -81,11 +81,11 @@ func (t term) whole() string {
 	return `"` + t.text + `"`
 }
 
-// beginning is the FTS5 query for words that begin with the term, or "" when it finds only itself: a
-// phrase is found anywhere in a run of characters as it is.
+// beginning is the FTS5 query for what has a longer word that begins with the term and not the term
+// itself, or "" when there is no such thing: a phrase is found anywhere in a run of characters as it is.
 func (t term) beginning() string {
 	if t.phrase || utf8.RuneCountInString(t.text) < minPrefix {
 		return ""
 	}
-	return t.whole() + "*"
+	return t.whole() + "* NOT " + t.whole()
 }

@@ -158,6 +158,7 @@ func TestChild(t *testing.T) {
 			_ = err // the end of stdin is what it waits for
 			return nil
 		}))
+		require.NoError(t, db.Close())
 	}
 }
 

@@ -11,10 +11,13 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/packs/sqlite"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const createT = `CREATE TABLE t (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, size INTEGER CHECK (size > 0)) STRICT;
 CREATE VIRTUAL TABLE t_text USING fts5(name, content='t', content_rowid='id', tokenize='trigram');
