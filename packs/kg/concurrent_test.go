@@ -15,7 +15,7 @@ import (
 
 func TestConcurrentWriters(t *testing.T) {
 	w := open(t)
-	const writers, rounds = 6, 15
+	const writers, rounds = 5, 8
 	var all sync.WaitGroup
 	shared := []string{w.note(in("a"), "1"), w.note(in("a"), "2"), w.note(in("a"), "3")}
 	for i := range writers {

@@ -51,6 +51,73 @@ func TestCancelled(t *testing.T) {
 	require.Zero(t, w.rows("kg_edges"))
 }
 
+// Whatever fails in the middle of a write, nothing of the write stays.
+func TestHalfWay(t *testing.T) {
+	w := open(t)
+	me := in("a")
+	into, from, far := w.entity(me, "into"), w.entity(me, "from", object{"tags": list("t")}), w.note(me, "far")
+	w.must(me, "link", object{"source_id": from, "target_id": far, "relation": "r"})
+	w.must(me, "link", object{"source_id": into, "target_id": from, "relation": "r"})
+	// A store that refuses a tag after the record has been written, and the last step of a removal.
+	w.exec(`CREATE TRIGGER no_tag BEFORE INSERT ON kg_tags WHEN NEW.tag = 'refused' BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+	w.exec(`CREATE TRIGGER no_removal BEFORE DELETE ON kg_records BEGIN SELECT RAISE(ABORT, 'refused'); END`)
+	before := w.dump()
+	refused := list("refused")
+	for name, call := range map[string]func() (object, error){
+		"Err create": func() (object, error) {
+			return w.call(me, "create", object{"kind": "note", "content": "x", "tags": refused})
+		},
+		"Err create the last of many": func() (object, error) {
+			items := make([]any, 1000)
+			for i := range items {
+				items[i] = object{"kind": "note", "content": "x"}
+			}
+			items[999] = object{"kind": "note", "content": "x", "tags": refused}
+			return w.call(me, "create", object{"items": items})
+		},
+		"Err update": func() (object, error) { return w.call(me, "update", object{"id": from, "name": "x", "tags": refused}) },
+		"Err delete": func() (object, error) { return w.call(me, "delete", object{"id": from}) },
+		"Err merge": func() (object, error) {
+			return w.call(me, "merge_entity", object{"into_id": into, "from_id": from})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := call()
+			require.Error(t, err)
+			require.Equal(t, before, w.dump())
+		})
+	}
+	w.sound()
+}
+
+// dump is all that the pack's own tables hold.
+func (w *world) dump() (rows []string) {
+	w.t.Helper()
+	for _, query := range []string{
+		`SELECT json_array(seq, id, kind, sub_kind, namespace, created_at, updated_at, name, name_fold, tags, properties, body) FROM kg_records ORDER BY seq`,
+		`SELECT json_array(record, tag) FROM kg_tags ORDER BY record, tag`,
+		`SELECT json_array(seq, id, source, target, relation, namespace, created_at, weight, properties) FROM kg_edges ORDER BY seq`,
+		`SELECT json_array(rowid) FROM kg_fts ORDER BY rowid`,
+	} {
+		require.NoError(w.t, w.backend.Read(context.Background(), func(tx *sql.Tx) error {
+			found, err := tx.Query(query)
+			if err != nil {
+				return err
+			}
+			defer found.Close()
+			for found.Next() {
+				var row string
+				if err := found.Scan(&row); err != nil {
+					return err
+				}
+				rows = append(rows, row)
+			}
+			return found.Err()
+		}))
+	}
+	return rows
+}
+
 // failing is a backend that cannot serve.
 type failing struct{ err error }
 
