@@ -1,0 +1,4 @@
+package verbgate.gate
+
+# The params are the decision.
+decision := input.params
