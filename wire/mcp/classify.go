@@ -116,6 +116,9 @@ func (m *message) request() (*frame, *refusal) {
 	case mcp.MethodToolsCall:
 		return m.call()
 	case mcp.MethodInitialize:
+		if m.modern {
+			return m.plain(""), nil // the library knows the method is gone from there on
+		}
 		version := m.params.get("protocolVersion")
 		if !isString(version) || len(version) > maxVersion {
 			return m.refuse(codeInvalidParams, "protocolVersion is required and must be a date in a string")

@@ -413,6 +413,20 @@ func TestHTTPStateless(t *testing.T) {
 	}
 }
 
+// What revision 2026-07-28 took out is gone there, whatever params it comes with.
+func TestHTTPModernRemoved(t *testing.T) {
+	srv := serveHTTP(t, newServer(t, newRunner()), mcp.HTTPConfig{Token: token})
+	for _, method := range []string{"initialize", "ping", "logging/setLevel"} {
+		body := `{"jsonrpc":"2.0","id":1,"method":"` + method + `","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`
+		status, text := post(t, srv, strings.NewReader(body), func(r *http.Request) {
+			r.Header.Set("Mcp-Protocol-Version", "2026-07-28")
+			r.Header.Set("Mcp-Method", method)
+		})
+		require.Equal(t, http.StatusNotFound, status, method)
+		require.Equal(t, -32601, readError(t, []byte(text)).Error.Code, method)
+	}
+}
+
 func TestHTTPInternal(t *testing.T) {
 	srv := serveHTTP(t, newServer(t, newRunner()), mcp.HTTPConfig{Token: token})
 	for _, op := range []string{"crash()", "goexit()", "nothing()", "unencodable()"} {

@@ -201,6 +201,8 @@ var accepted = []struct {
 	{"OKList", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{"cursor":""}}`, "plain", `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`, "", ""},
 	{"OKModern", `{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":` + modernMeta + `}}`, "plain",
 		`{"jsonrpc":"2.0","id":1,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "", ""},
+	{"OKModernInitialize", `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "plain",
+		`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}}`, "", ""},
 	{"OKListen", `{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"_meta":` + modernMeta + `,"notifications":5}}`, "plain",
 		`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{"notifications":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}}}}`, "", ""},
 	{"OKCall", callText(`{"ops":"get(id=\"\u00e9\ud83d\ude00\")"}`), "call", `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"request","arguments":{}}}`, `get(id="é😀")`, ""},

@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -140,10 +141,13 @@ func (s *Server) run(ctx context.Context, t *ticket) *dispatcher.Envelope {
 // toolResult is the envelope as structured content and, for clients that know only text, as the same
 // JSON in a text block.
 func toolResult(env *dispatcher.Envelope) (*mcp.CallToolResult, error) {
-	raw, err := json.Marshal(env)
-	if err != nil {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false) // models read the text, browsers do not
+	if err := enc.Encode(env); err != nil {
 		return nil, fmt.Errorf("encode envelope: %w", err)
 	}
+	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	ids := make([]any, len(env.Results))
 	for i := range env.Results {
 		if id := env.Results[i].DecisionID; id != "" {

@@ -41,12 +41,15 @@ func TestResult(t *testing.T) {
 			require.Equal(t, map[string]any{"verbgate/decision_ids": tt.ids}, res.Meta)
 			require.Len(t, res.Content, 1)
 			require.Equal(t, "text", res.Content[0].Type)
-			require.Equal(t, string(res.StructuredContent), res.Content[0].Text, "the same JSON twice")
+			require.JSONEq(t, string(res.StructuredContent), res.Content[0].Text, "the same JSON twice")
 			require.Contains(t, res.Content[0].Text, `"request_id":"r1"`)
 		})
 	}
 	p.send(call(`1`, `echo()`))
-	require.Contains(t, string(p.receive().Result), "9007199254740993", "integers stay exact")
+	var res toolResult
+	require.NoError(t, json.Unmarshal(p.receive().Result, &res))
+	require.Contains(t, string(res.StructuredContent), "9007199254740993", "integers stay exact")
+	require.Contains(t, res.Content[0].Text, `{"exact":9007199254740993,"html":"<b>&"}`)
 	require.NoError(t, p.finish())
 }
 
