@@ -4,4 +4,5 @@ package main
 import (
 	_ "github.com/verbgate/verbgate/packs/core"
 	_ "github.com/verbgate/verbgate/packs/kg"
+	_ "github.com/verbgate/verbgate/packs/memory"
 )

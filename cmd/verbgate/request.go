@@ -74,7 +74,14 @@ func (c *cli) requestHere(ctx context.Context, ops string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(c.requestWith(ctx, a, ops), a.Close())
+	err = c.requestWith(ctx, a, ops)
+	if closing := a.Close(); closing != nil {
+		a.log.Error("the data folder was not closed as it should be", "error", closing)
+		if err == nil {
+			err = closing
+		}
+	}
+	return err
 }
 
 func (c *cli) requestWith(ctx context.Context, a *app, ops string) error {

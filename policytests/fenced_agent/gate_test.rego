@@ -49,6 +49,7 @@ allowed := {
 	"remember": [verb("memory.remember")],
 	"remember needs no limit": [verb("memory.remember"), {"params": {"content": "x"}}],
 	"the catalogue": [verb("verbs")],
+	"the numbers": [verb("stats")],
 	"the tree and what is below are readable": [verb("list"), limit(50), {"token": {"read": ["team-a:bots", "team-a:bots:scout"]}}],
 	"a nested call": [verb("create"), {"context": {"via": ["memory.remember"]}}],
 }

@@ -16,7 +16,6 @@ default decision := {
 }
 
 decision := answer if {
-	right
 	has(right, input.token.namespace)
 	every namespace in input.token.read { has("read", namespace) }
 	record_ok

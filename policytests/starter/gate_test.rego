@@ -73,6 +73,7 @@ refused := {
 	"update a record of another namespace": {"changes": [{"verb": "update"}, record(true, "team-a")], "code": "starter.record", "reason": "where update is not allowed"},
 	"get a record of another namespace": {"changes": [{"verb": "get"}, record(true, "team-a")], "code": "starter.record", "reason": "where get is not allowed"},
 	"delete a record below local": {"changes": [{"verb": "delete"}, record(true, "local:notes")], "code": "starter.record", "reason": "work with records of \"local\""},
+	"a record of another namespace, found by an abbreviated id": {"changes": [{"verb": "get", "resource": {"param": "id", "id": "0b4c1e6e", "exists": true, "namespace": "team-a", "kind": "entity"}}], "code": "starter.record", "reason": "get"},
 	"a record nobody can place": {"changes": [{"verb": "get"}, unknown_record(full_id)], "code": "starter.record_unknown", "reason": "try again"},
 	"delete by an abbreviated id with a child visible": {"changes": [{"verb": "delete"}, unknown_record("0b4c1e6e"), {"token": {"read": ["local", "local:notes"]}}], "code": "starter.record_unknown", "reason": "try again"},
 	"an agent": {"changes": [{"token": {"actor": {"kind": "agent", "id": "a1"}}}], "code": "starter.actor", "reason": "agent:a1"},
@@ -88,6 +89,32 @@ test_refuses[note] if {
 	result.decision == "deny"
 	result.code == want.code
 	contains(result.reason, want.reason)
+}
+
+# What reads, reads below local; what does not, does not.
+below := {
+	"verbs": "allow",
+	"get": "allow",
+	"list": "allow",
+	"search": "allow",
+	"neighbors": "allow",
+	"stats": "allow",
+	"memory.recall": "allow",
+	"memory.recall_score": "allow",
+	"create": "deny",
+	"update": "deny",
+	"delete": "deny",
+	"link": "deny",
+	"merge_entity": "deny",
+	"merge_note": "deny",
+	"memory.remember": "deny",
+	"memory.forget": "deny",
+}
+
+test_below[verb] if {
+	some verb, want in below
+	result := gate.decision with input as decide([{"verb": verb}, in_namespace("local:notes")])
+	result.decision == want
 }
 
 # A call that lacks what the rules ask for is refused, whatever is missing.
