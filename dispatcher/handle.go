@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"runtime"
 	"runtime/debug"
 
@@ -31,6 +32,17 @@ func (r *run) locate(ctx context.Context, v *verb, params packs.Params, token *T
 		resource.Exists, resource.ID, resource.Namespace, resource.Kind = policy.Present, location.ID, location.Namespace, location.Kind
 	}
 	return resource
+}
+
+// pin makes the handler act on the very record that the gate judged: an abbreviated id is replaced by the
+// full one it stood for then, so that nothing that happens in between can make it mean another record.
+func pin(params packs.Params, resource *policy.Resource) packs.Params {
+	if resource == nil || resource.Exists != policy.Present || resource.ID == params[resource.Param] {
+		return params
+	}
+	params = maps.Clone(params)
+	params[resource.Param] = resource.ID
+	return params
 }
 
 // handle runs a handler and encodes what it returns.

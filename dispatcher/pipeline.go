@@ -94,6 +94,7 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	// 4. The gate. It is asked about unknown verbs too: policy, not the catalogue, has the first word.
 	if v != nil && v.Resource != "" {
 		in.Resource = r.locate(ctx, v, handlerParams, token)
+		handlerParams = pin(handlerParams, in.Resource)
 	}
 	decision := d.gate.Decide(ctx, in)
 	log.judged(decision)

@@ -226,6 +226,15 @@ func TestResourceThatCannotBeLocated(t *testing.T) {
 	require.Nil(t, h.inputs[0].Resource)
 }
 
+func TestTheRecordJudgedIsTheRecordActedOn(t *testing.T) {
+	h := newHouse(t)
+	entry := h.one(`probe.get(id="there")`)
+	require.JSONEq(t, `{"id":"there-in-full"}`, string(entry.Result), "the handler gets the full id that the gate saw")
+	require.Equal(t, "there", h.inputs[0].Params["id"], "the policy sees what the caller wrote, and the full id in resource")
+	require.JSONEq(t, `{"id":"there"}`, string(h.records[0].Params))
+	require.JSONEq(t, `{"id":"gone"}`, string(h.one(`probe.get(id="gone")`).Result))
+}
+
 func TestHandlerParams(t *testing.T) {
 	h := newHouse(t)
 	require.JSONEq(t, `{"id":"a","n":7}`, string(h.one(`probe.echo(id="a", namespace="x")`).Result), "without namespace")
