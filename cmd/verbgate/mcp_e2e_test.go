@@ -68,6 +68,14 @@ func testMCPSession(t *testing.T, p *mcpProgram, c mcpSession) {
 	require.Equal(t, "internal", env.Results[3].Code)
 	require.NotContains(t, internal.Content[0].Text, probeSecret)
 
+	internal, err = c.call(t.Context(), ops(`memory.recall_score(query="x")`))
+	require.NoError(t, err)
+	require.True(t, internal.IsError)
+	require.Equal(t, "not_callable", internal.envelope(t).Results[0].Code)
+	described, err := c.call(t.Context(), ops(`memory.recall_score(help=true)`))
+	require.NoError(t, err)
+	require.Contains(t, described.Content[0].Text, `"callable_via_mcp":false`)
+
 	_, err = c.call(t.Context(), ops(`probe.echo(text=oops)`))
 	var rpc *mcpError
 	require.ErrorAs(t, err, &rpc)

@@ -50,13 +50,17 @@ func (m *message) classify() (*frame, *refusal) {
 		return m.refuse(codeInvalidRequest, "the method must be a string that is not empty")
 	}
 	m.method = unquote(method)
-	if refused := m.readParams(); refused != nil {
-		return nil, refused
-	}
-	if !hasID {
+	refused := m.readParams()
+	switch {
+	case !hasID && refused != nil:
+		return &frame{intent: ignore}, nil // a notification has no answer, not even this one
+	case !hasID:
 		return m.notification(), nil
+	case refused != nil:
+		return nil, refused
+	default:
+		return m.request()
 	}
-	return m.request()
 }
 
 // readParams reads the names in params and in _meta.
@@ -101,7 +105,7 @@ func (m *message) readParams() *refusal {
 	return nil
 }
 
-// notification never fails: a notification has no answer, so one that makes no sense is ignored.
+// notification never fails: one that makes no sense is ignored.
 func (m *message) notification() *frame {
 	f := &frame{intent: ignore, modern: m.modern}
 	if m.method == string(mcp.MethodNotificationCancelled) && validID(m.params.get("requestId")) {

@@ -81,6 +81,8 @@ func (s *Server) Handler(cfg HTTPConfig) (http.Handler, error) {
 
 func (h *httpHandler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	w := &deadlineWriter{ResponseWriter: rw}
+	// The deadline of the answer before, on a connection that is kept, must not meet this one.
+	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})
 	defer func() {
 		v := recover()
 		if err, ok := v.(error); ok && errors.Is(err, http.ErrAbortHandler) {

@@ -215,6 +215,9 @@ var accepted = []struct {
 	{"OKErrorAnswer", `{"jsonrpc":"2.0","id":1,"error":{"code":1,"message":"m"}}`, "ignore", "", "", ""},
 	{"OKCancelNumber", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"reason":"x"}}`, "cancel", "", "", "n7"},
 	{"OKCancelString", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":"\u0037"}}`, "cancel", "", "", "s7"},
+	{"OKNotificationOddParams", `{"jsonrpc":"2.0","method":"x","params":[]}`, "ignore", "", "", ""},
+	{"OKCancelTwoIDs", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"requestID":8}}`, "ignore", "", "", ""},
+	{"OKCancelTwice", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":7,"requestId":8}}`, "ignore", "", "", ""},
 	{"OKCancelNothing", `{"jsonrpc":"2.0","method":"notifications/cancelled"}`, "ignore", "", "", ""},
 	{"OKCancelOddID", `{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}`, "ignore", "", "", ""},
 }

@@ -87,6 +87,20 @@ func TestServe(t *testing.T) {
 		require.True(t, json.Valid([]byte(o.text)), o.text)
 		require.NoError(t, <-done)
 	})
+	t.Run("ErrLongHead", func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		url, done := start(ctx, t, newRunner(), time.Minute)
+		req, err := http.NewRequest(http.MethodPost, url, nil)
+		require.NoError(t, err)
+		req.Header.Set("X-Long", strings.Repeat("x", 80<<10))
+		req.Close = true
+		res, err := http.DefaultClient.Do(req)
+		require.NoError(t, err)
+		require.NoError(t, res.Body.Close())
+		require.Equal(t, http.StatusRequestHeaderFieldsTooLarge, res.StatusCode)
+		stop()
+		require.NoError(t, <-done)
+	})
 	t.Run("ErrRemote", func(t *testing.T) {
 		for _, cfg := range []mcp.HTTPConfig{{Token: token}, {Auth: mcp.AuthNone}, {Auth: mcp.AuthNone, IdentityNamed: true}} {
 			ln := listen(t, "0.0.0.0:0")

@@ -22,8 +22,9 @@ const stopGrace = 10 * time.Second
 // Nothing else is written to out.
 //
 // It returns nil at the end of in, after the calls that were under way have been answered, and nil
-// after ctx ended, with those calls cancelled. A failed read or write is an error. After ctx ended a
-// goroutine may stay behind in in.Read; it ends when that returns.
+// after ctx ended, with those calls cancelled. A failed read or write is an error, and a failed write
+// cancels the calls. When it returns before the end of in, a goroutine stays behind in in.Read and ends
+// when that returns.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	caller := s.caller
 	caller.Transport, caller.SessionID = "stdio", uuid.NewString()

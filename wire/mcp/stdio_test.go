@@ -308,6 +308,36 @@ func TestStdioTurns(t *testing.T) {
 	require.Len(t, r.runs(), 3)
 }
 
+// The limit of requests at once is one for all connections of both transports.
+func TestTurnsAreShared(t *testing.T) {
+	r := newRunner()
+	s := newServer(t, r, func(c *mcp.Config) { c.MaxRequests = 2 })
+	srv := serveHTTP(t, s, mcp.HTTPConfig{Token: token})
+	a, b := dial(t, s), dial(t, s)
+	a.send(call(`1`, `wait()`))
+	b.send(call(`1`, `wait()`))
+	<-r.started
+	<-r.started
+	third := make(chan string, 1)
+	go func() {
+		_, text := post(t, srv, strings.NewReader(call(`1`, `wait()`)))
+		third <- text
+	}()
+	b.send(call(`2`, `wait()`))
+	a.alive()
+	b.alive()
+	require.Empty(t, r.started)
+	a.send(cancelled(`1`))
+	<-r.ended
+	<-r.started // one of the two that waited
+	require.Empty(t, r.started)
+	close(r.release)
+	require.Contains(t, <-third, "released")
+	require.ElementsMatch(t, []string{`1`, `2`}, []string{string(b.receive().ID), string(b.receive().ID)})
+	require.NoError(t, a.finish())
+	require.NoError(t, b.finish())
+}
+
 // More than one process can hold is refused, with the id of the call.
 func TestStdioTooManyWaiting(t *testing.T) {
 	r := newRunner()
