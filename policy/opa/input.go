@@ -67,8 +67,25 @@ var key = struct {
 	saveTo: ast.StringTerm("save_to"), via: ast.StringTerm("via"),
 }
 
+// words are the texts that nearly every document holds.
+var words = func() map[string]*ast.Term {
+	m := map[string]*ast.Term{}
+	for _, s := range []string{
+		"", "local", "user", "agent", "anonymous", "mcp", "wire", "cli", "stdio", "http", "unix", "tls",
+		"single", "parallel", "chain", "assertive", "commissive", "declaration", "directive",
+		"id", "kind", "limit", "name", "namespace", "query", "core", "kg", "memory", "entity", "note",
+	} {
+		m[s] = ast.StringTerm(s)
+	}
+	return m
+}()
+
+// slabSize is how many terms are made at a time: those of a usual document.
+const slabSize = 48
+
 // builder makes the document of one operation at a time. After the first error it only unwinds.
 type builder struct {
+	slab  []ast.Term     // terms of this document not yet used
 	left  int            // bytes
 	items [][2]*ast.Term // members of the objects being built, one object above the other
 	err   *inputError    // the first
@@ -77,7 +94,7 @@ type builder struct {
 // document turns in into what policies see as input (dispatch.md 3), value by value and without a
 // detour over JSON text. Numbers keep the caller's spelling, so none is rounded.
 func (b *builder) document(in *policy.Input) (ast.Value, error) {
-	b.left, b.err = maxInputBytes, nil
+	b.left, b.err, b.slab = maxInputBytes, nil, nil
 	tok, act, c := &in.Token, &in.Token.Actor, &in.Context
 	actor := ast.NewObject(
 		ast.Item(key.kind, b.text("actor.kind", act.Kind)),
@@ -88,14 +105,14 @@ func (b *builder) document(in *policy.Input) (ast.Value, error) {
 		ast.Item(key.namespace, b.text("token.namespace", tok.Namespace)),
 		ast.Item(key.explicit, ast.InternedTerm(tok.Explicit)),
 		ast.Item(key.read, b.texts("token.read", tok.Read)),
-		ast.Item(key.actor, ast.NewTerm(actor)))
+		ast.Item(key.actor, b.term(actor)))
 	context := ast.NewObject(
 		ast.Item(key.source, b.text("context.source", c.Source)),
 		ast.Item(key.transport, b.text("context.transport", c.Transport)),
 		ast.Item(key.sessionID, b.text("context.session_id", c.SessionID)),
 		ast.Item(key.requestID, b.text("context.request_id", c.RequestID)),
 		ast.Item(key.decisionID, b.text("context.decision_id", c.DecisionID)),
-		ast.Item(key.time, ast.StringTerm(c.Time.UTC().Format(timeFormat))),
+		ast.Item(key.time, b.term(ast.String(c.Time.UTC().Format(timeFormat)))),
 		ast.Item(key.mode, b.text("context.mode", c.Mode)),
 		ast.Item(key.index, ast.InternedTerm(c.Index)),
 		ast.Item(key.count, ast.InternedTerm(c.Count)),
@@ -106,9 +123,9 @@ func (b *builder) document(in *policy.Input) (ast.Value, error) {
 		ast.Item(key.verb, b.text("verb", in.Verb)),
 		ast.Item(key.pack, b.text("pack", in.Pack)),
 		ast.Item(key.category, b.text("category", in.Category)),
-		ast.Item(key.token, ast.NewTerm(token)),
+		ast.Item(key.token, b.term(token)),
 		ast.Item(key.params, b.object("params", in.Params, 2)),
-		ast.Item(key.context, ast.NewTerm(context)),
+		ast.Item(key.context, b.term(context)),
 	}
 	n := 6
 	if in.Resource != nil {
@@ -122,6 +139,17 @@ func (b *builder) document(in *policy.Input) (ast.Value, error) {
 	return ast.NewObject(members[:n]...), nil
 }
 
+// term wraps a value. The terms of a document live and die together.
+func (b *builder) term(v ast.Value) *ast.Term {
+	if len(b.slab) == 0 {
+		b.slab = make([]ast.Term, slabSize)
+	}
+	t := &b.slab[0]
+	b.slab = b.slab[1:]
+	t.Value = v
+	return t
+}
+
 func (b *builder) resource(r *policy.Resource) *ast.Term {
 	exists := ast.InternedNullTerm
 	switch r.Exists {
@@ -131,12 +159,12 @@ func (b *builder) resource(r *policy.Resource) *ast.Term {
 		exists = ast.InternedTerm(false)
 	case policy.Unknown:
 	}
-	return ast.ObjectTerm(
+	return b.term(ast.NewObject(
 		ast.Item(key.param, b.text("resource.param", r.Param)),
 		ast.Item(key.id, b.text("resource.id", r.ID)),
 		ast.Item(key.exists, exists),
 		ast.Item(key.namespace, b.text("resource.namespace", r.Namespace)),
-		ast.Item(key.kind, b.text("resource.kind", r.Kind)))
+		ast.Item(key.kind, b.text("resource.kind", r.Kind))))
 }
 
 func (b *builder) fail(fault inputFault, what string) *ast.Term {
@@ -165,11 +193,14 @@ func (b *builder) string(s string) *ast.Term {
 	if !b.spend(len(s) + 2) {
 		return ast.InternedNullTerm
 	}
+	if word := words[s]; word != nil {
+		return word
+	}
 	// Bytes that are no text would be replaced somewhere on the way, and two inputs become one.
 	if !utf8.ValidString(s) {
 		return b.fail(unbuildable, "the text is not valid UTF-8")
 	}
-	return ast.StringTerm(s)
+	return b.term(ast.String(s))
 }
 
 func (b *builder) text(place, s string) *ast.Term {
@@ -196,7 +227,7 @@ func (b *builder) texts(place string, list []string) *ast.Term {
 			return ast.InternedNullTerm
 		}
 	}
-	return ast.ArrayTerm(terms...)
+	return b.term(ast.NewArray(terms...))
 }
 
 func (b *builder) object(place string, m map[string]any, depth int) *ast.Term {
@@ -246,7 +277,7 @@ func (b *builder) elements(list []any, depth int) *ast.Term {
 			return ast.InternedNullTerm
 		}
 	}
-	return ast.ArrayTerm(terms...)
+	return b.term(ast.NewArray(terms...))
 }
 
 func (b *builder) members(m map[string]any, depth int) *ast.Term {
@@ -270,7 +301,7 @@ func (b *builder) members(m map[string]any, depth int) *ast.Term {
 	object := ast.NewObject(b.items[start:]...)
 	clear(b.items[start:])
 	b.items = b.items[:start]
-	return ast.NewTerm(object)
+	return b.term(object)
 }
 
 func (b *builder) number(s string) *ast.Term {
@@ -283,7 +314,7 @@ func (b *builder) number(s string) *ast.Term {
 	if !isSoundNumber(s) {
 		return b.fail(unbuildable, "the number is not one that a policy can read: at most 128 bytes of JSON, within the range of a float64")
 	}
-	return ast.NewTerm(ast.Number(s))
+	return b.term(ast.Number(s))
 }
 
 // isSoundNumber reports whether s is a JSON number the engine can work with. Exponents are what it

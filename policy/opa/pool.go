@@ -89,6 +89,7 @@ func (p *pool) put(j *job) {
 	j.state.Store(jobRunning)
 	clear(j.errs)
 	j.errs = j.errs[:0]
+	j.builder.slab = nil
 	j.gate, j.ctx, j.input, j.snap, j.out = nil, nil, nil, nil, outcome{}
 	if len(j.options) > 0 {
 		j.options[0] = nil
