@@ -48,7 +48,7 @@ func classify(name string) fileKind {
 		return dataFile
 	case bundle.ManifestExt, bundle.ManifestProtoExt:
 		return manifestFile
-	case "." + bundle.SignaturesFile:
+	case ".signatures.json":
 		return signaturesFile
 	case bundle.WasmFile, bundle.PlanFile, bundle.PlanProtoFile, "patch.json":
 		return unfitFile

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -20,18 +21,42 @@ import (
 
 // place is a folder in a test, with the gate that watches it and all that was heard of it.
 type place struct {
-	t           *testing.T
-	dir         string
-	gate        *opa.Gate
-	activations []opa.Activation
-	log         bytes.Buffer
+	t    *testing.T
+	dir  string
+	gate *opa.Gate
+
+	mu  sync.Mutex
+	all []opa.Activation
+	log bytes.Buffer
+}
+
+func (p *place) Write(line []byte) (int, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.Write(line)
+}
+
+func (p *place) logged() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.log.String()
+}
+
+func (p *place) activations() []opa.Activation {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.all)
 }
 
 // watched opens a gate on a folder inside a bubble of synctest: files are real, waiting takes no time.
 func watched(t *testing.T, path string) *place {
 	p := &place{t: t, dir: path}
-	cfg := opa.Config{Path: path, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(&p.log, nil))}
-	cfg.OnActivation = func(a opa.Activation) { p.activations = append(p.activations, a) }
+	cfg := opa.Config{Path: path, Timeout: time.Minute, Log: slog.New(slog.NewTextHandler(p, nil))}
+	cfg.OnActivation = func(a opa.Activation) {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.all = append(p.all, a)
+	}
 	var err error
 	p.gate, err = opa.New(cfg)
 	require.NoError(t, err)
@@ -64,20 +89,20 @@ func TestWatchFolder(t *testing.T) {
 		p := watched(t, dir)
 		defer func() { require.NoError(t, p.gate.Close()) }()
 		require.GreaterOrEqual(t, time.Since(start), opa.StableFor, "a folder is looked at twice")
-		require.Len(t, p.activations, 1)
+		require.Len(t, p.activations(), 1)
 		first := p.decide()
 		require.Equal(t, "one", first.Reason)
 
 		p.rest()
-		require.Len(t, p.activations, 1, "nothing changed")
+		require.Len(t, p.activations(), 1, "nothing changed")
 
 		p.write("gate.rego", gateFile("two"))
 		require.Equal(t, first, p.decide(), "until the watcher has looked")
 		p.rest()
 		require.Equal(t, "two", p.decide().Reason)
 		require.NotEqual(t, first.Revision, p.decide().Revision)
-		require.Len(t, p.activations, 2)
-		require.Equal(t, p.decide().Revision, p.activations[1].Revision)
+		require.Len(t, p.activations(), 2)
+		require.Equal(t, p.decide().Revision, p.activations()[1].Revision)
 
 		// A file of fifty is broken: all of the old, none of the new, said once.
 		for i := range 50 {
@@ -88,11 +113,11 @@ func TestWatchFolder(t *testing.T) {
 		p.rest()
 		p.rest()
 		require.Equal(t, "two", p.decide().Reason)
-		require.Len(t, p.activations, 3)
-		require.ErrorContains(t, p.activations[2].Err, "broken.rego:3:1")
-		require.Equal(t, p.activations[1].Revision, p.activations[2].Revision)
-		require.Equal(t, p.activations[2].Err, p.gate.Status().LastError)
-		require.Equal(t, 1, strings.Count(p.log.String(), "level=ERROR"))
+		require.Len(t, p.activations(), 3)
+		require.ErrorContains(t, p.activations()[2].Err, "broken.rego:3:1")
+		require.Equal(t, p.activations()[1].Revision, p.activations()[2].Revision)
+		require.Equal(t, p.activations()[2].Err, p.gate.Status().LastError)
+		require.Equal(t, 1, strings.Count(p.logged(), "level=ERROR"))
 
 		require.NoError(t, os.Remove(filepath.Join(dir, "broken.rego")))
 		p.rest()
@@ -115,17 +140,17 @@ func TestWatchFolder(t *testing.T) {
 		require.Equal(t, "fiv3", p.decide().Reason)
 
 		// Touching a file changes nothing, and is no activation.
-		n := len(p.activations)
+		n := len(p.activations())
 		now := time.Unix(2_000_000_000, 0)
 		require.NoError(t, os.Chtimes(filepath.Join(dir, "gate.rego"), now, now))
 		p.rest()
-		require.Len(t, p.activations, n)
+		require.Len(t, p.activations(), n)
 
 		// The folder goes away and comes back.
 		require.NoError(t, os.Rename(dir, dir+".away"))
 		p.rest()
 		p.rest()
-		require.Len(t, p.activations, n+1)
+		require.Len(t, p.activations(), n+1)
 		require.ErrorContains(t, p.gate.Status().LastError, "no such file or folder")
 		require.Equal(t, "fiv3", p.decide().Reason)
 		require.NoError(t, os.Rename(dir+".away", dir))
@@ -151,7 +176,7 @@ func TestFolderMustBeAtRest(t *testing.T) {
 		p.write("gate.rego", gateFile("two"))
 		p.rest()
 		require.Equal(t, "two", p.decide().Reason)
-		require.Len(t, p.activations, 2)
+		require.Len(t, p.activations(), 2)
 
 		// One that never comes to rest is given up, with the way out.
 		stop := make(chan struct{})
