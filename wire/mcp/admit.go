@@ -9,9 +9,6 @@ import (
 	"github.com/verbgate/verbgate/dispatcher/request"
 )
 
-// errNoTicket is a fault of the parser: an error that is none of its own.
-var errNoTicket = errors.New("the parser failed")
-
 // admit turns a tool call into a ticket in the context, under which the library may handle the
 // frame's message. Parsing happens here and nowhere else. done must be called when the call has been
 // answered; it is never nil.
@@ -29,7 +26,7 @@ func (s *Server) admit(ctx context.Context, caller dispatcher.Caller, f *frame) 
 		s.slots.leave(size)
 		var parse *request.Error
 		if !errors.As(err, &parse) {
-			s.log.Error("ops could not be parsed", "error", fmt.Errorf("%w: %w", errNoTicket, err))
+			s.log.Error("the parser failed", "error", fmt.Sprintf("%T", err)) // its text may quote params
 			return nil, nothing, &refusal{id: f.id, code: codeInternal, message: errInternal.Error()}
 		}
 		s.runner.RecordParseError(ctx, caller, parse)
