@@ -138,10 +138,12 @@ func (s setting) put(v value) error {
 		if err := s.allowed(v.text); err != nil {
 			return err
 		}
-		if s.path && v.text != "" && !filepath.IsAbs(v.text) {
-			v.text = filepath.Join(v.base, v.text)
+		var err error
+		if s.path {
+			v.text, err = absolute(v.text, v.base)
 		}
 		*into = v.text
+		return err
 	case *time.Duration:
 		d, err := time.ParseDuration(v.text)
 		if err != nil || d <= 0 {
@@ -169,6 +171,22 @@ func (s setting) put(v value) error {
 		return fmt.Errorf("key %s has no type", s.key)
 	}
 	return nil
+}
+
+// absolute is path as seen from the folder base, or from the home folder when it begins with ~/.
+// An empty path stays empty.
+func absolute(path, base string) (string, error) {
+	if rest, ok := strings.CutPrefix(path, "~/"); ok {
+		home, err := os.UserHomeDir()
+		if err != nil {
+			return "", fmt.Errorf("%q: %w", path, err)
+		}
+		return filepath.Join(home, rest), nil
+	}
+	if path == "" || filepath.IsAbs(path) {
+		return path, nil
+	}
+	return filepath.Join(base, path), nil
 }
 
 // parse reads a value written as one text, as variables and flags have it: the items of a list, and

@@ -218,6 +218,61 @@ func TestServeHTTP(t *testing.T) {
 	require.Equal(t, token, same)
 }
 
+// Names that requests may be addressed to, and pages that may send them, are the operator's.
+func TestServeAllowed(t *testing.T) {
+	s := startServer(t, t.TempDir(), "--set", "http.allowed_hosts=gate.example.com", "--set", "http.allowed_origins=https://app.example.com")
+	token, err := os.ReadFile(s.tokenFile)
+	require.NoError(t, err)
+	cases := []struct {
+		name, host, origin string
+		status             int
+	}{
+		{"OKPlain", "", "", http.StatusOK},
+		{"OKHost", "gate.example.com", "", http.StatusOK},
+		{"OKOrigin", "", "https://app.example.com", http.StatusOK},
+		{"ErrHost", "other.example.com", "", http.StatusForbidden},
+		{"ErrOrigin", "", "https://other.example.com", http.StatusForbidden},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			req, err := http.NewRequest(http.MethodPost, s.url, strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"ping"}`))
+			require.NoError(t, err)
+			req.Header.Set("Content-Type", "application/json")
+			req.Header.Set("Accept", "application/json, text/event-stream")
+			req.Header.Set("Authorization", "Bearer "+strings.TrimSpace(string(token)))
+			if c.host != "" {
+				req.Host = c.host
+			}
+			if c.origin != "" {
+				req.Header.Set("Origin", c.origin)
+			}
+			answer, err := http.DefaultClient.Do(req)
+			require.NoError(t, err)
+			require.NoError(t, answer.Body.Close())
+			require.Equal(t, c.status, answer.StatusCode)
+		})
+	}
+}
+
+// An interrupted request answers what became of it.
+func TestRequestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	cmd := verbgateCommand(t, "--data-dir", dir, "request", `probe.sleep(ms=600000, mark="slow") | stats()`)
+	cmd.Env = append(cmd.Env, probeDir+"="+dir)
+	var out bytes.Buffer
+	cmd.Stdout = &out
+	require.NoError(t, cmd.Start())
+	awaitFile(t, filepath.Join(dir, "slow.started"))
+	require.NoError(t, cmd.Process.Signal(os.Interrupt))
+	_ = cmd.Wait() // the exit code says it
+	require.Equal(t, exitFailed, cmd.ProcessState.ExitCode())
+	require.Contains(t, out.String(), `"code":"cancelled"`)
+	require.Contains(t, out.String(), `"aborted":true`)
+	ended, err := os.ReadFile(filepath.Join(dir, "slow.ended"))
+	require.NoError(t, err)
+	require.Equal(t, "cancelled", string(ended))
+}
+
 // Anonymous callers are let in by hand only, and the starter policy still refuses them.
 func TestServeAnonymous(t *testing.T) {
 	s := startServer(t, t.TempDir(), "--set", "http.auth=none")
