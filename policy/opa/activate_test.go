@@ -2,6 +2,7 @@ package opa_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -54,9 +55,9 @@ func TestErrActivation(t *testing.T) {
 		{"Err package misspelt", fstest.MapFS{"gate.rego": {Data: []byte("package verbgate.gates\n\ndecision := true")}}, "no rule of the policy defines it, the packages are data.verbgate.gates"},
 		{"Err entry point a function", files("decision(x) := x"), "is a function"},
 		{"Err misspelt member of the token", files("decision if input.tokn.namespace == \"local\""), "gate.rego:3:13: undefined ref: input.tokn.namespace"},
-		{"Err misspelt verb", files("decision if input.verbb == \"get\""), "gate.rego:3:13: undefined ref: input.verbb"},
+		{"Err misspelt verb", files("decision if input.verbb == \"get\""), `gate.rego:3:13: undefined ref: input.verbb; have: "verbb"; want (one of): ["category" "context" "pack" "params" "resource" "token" "verb"]`},
 		{"Err misspelt deep member", files("decision if input.token.actor.group[_] == \"staff\""), "undefined ref: input.token.actor.group"},
-		{"Err member of another type", files("decision if input.verb == 7"), "gate.rego:3:13: match error"},
+		{"Err member of another type", files("decision if input.verb == 7"), "gate.rego:3:13: match error; left : string; right : number"},
 		{"Err array of another type", files("decision if input.token.read[0] == 7"), "gate.rego:3:13: match error"},
 		{"Err unsafe variable", files("decision if x == 1"), "gate.rego:3:13: var x is unsafe"},
 		{"Err misspelt built-in function", files("decision if bits.sand(1, 2) == 0"), "gate.rego:3:13: undefined function bits.sand"},
@@ -226,6 +227,12 @@ func TestErrLimits(t *testing.T) {
 	require.ErrorContains(t, refused(t, opa.Config{FS: m, MaxBytes: 500}), "over 500 bytes")
 	require.ErrorContains(t, refused(t, opa.Config{FS: m, MaxFiles: 1}), "over 1 files")
 	opened(t, opa.Config{FS: m, MaxFiles: 2, MaxBytes: 2000})
+
+	home := t.TempDir()
+	for i := range 11 {
+		require.NoError(t, os.WriteFile(filepath.Join(home, fmt.Sprint(i)), nil, 0o644))
+	}
+	require.ErrorContains(t, refused(t, opa.Config{Path: home, MaxFiles: 1}), "name the folder of the policy alone")
 }
 
 func TestErrConfig(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/rego"
@@ -108,7 +109,7 @@ func (g *Gate) await(ctx context.Context, in *policy.Input, j *job) policy.Decis
 	}
 	var d policy.Decision
 	if errors.Is(cut, errTimeout) {
-		d = g.policyError(fmt.Sprintf("evaluation took longer than %v", g.cfg.Timeout), cut)
+		d = g.timeout()
 	} else {
 		d = g.stop(cut)
 	}
@@ -131,14 +132,28 @@ func (j *job) evaluate() {
 	}()
 	// The policy is taken at the last moment, so that a right revoked meanwhile is gone.
 	j.snap = j.gate.current.Load()
-	ctx := j.ctx
 	if j.gate.network {
-		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, j.gate.cfg.Timeout)
-		defer cancel()
+		j.out = j.evaluateWithin(j.gate.cfg.Timeout)
+		return
 	}
-	results, err := j.snap.query.Eval(ctx, j.optionsFor(j.snap)...)
+	results, err := j.snap.query.Eval(j.ctx, j.optionsFor(j.snap)...)
 	j.out = judge(results, err, j.errs)
+}
+
+// evaluateWithin is for policies that may wait for the network: built-in functions that do obey a
+// context, not a cancel flag. Cut short they fail, or return a value that says so and that the policy
+// may take for anything; what it decides then is no decision.
+func (j *job) evaluateWithin(timeout time.Duration) outcome {
+	ctx, cancel := context.WithTimeout(j.ctx, timeout)
+	defer cancel()
+	results, err := j.snap.query.Eval(ctx, j.optionsFor(j.snap)...)
+	switch {
+	case j.ctx.Err() != nil:
+		return outcome{err: j.ctx.Err()}
+	case ctx.Err() != nil:
+		return outcome{err: errTimeout}
+	}
+	return judge(results, err, j.errs)
 }
 
 // judge tells a decision from everything else an evaluation can end in. A built-in function that
@@ -180,6 +195,10 @@ func (g *Gate) decision(in *policy.Input, j *job) policy.Decision {
 			eval    *evalError
 		)
 		switch {
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+			d = g.stop(err)
+		case errors.Is(err, errTimeout):
+			d = g.timeout()
 		case errors.As(err, &store):
 			d = policy.Decision{Verdict: policy.Unavailable, Reason: "the policy store failed", Cause: err}
 		case errors.Is(err, errUndefined):
@@ -209,6 +228,10 @@ func seeLog(in *policy.Input) string {
 
 func (g *Gate) policyError(reason string, cause error) policy.Decision {
 	return policy.Decision{PolicyError: true, Reason: "policy error: " + reason, Gate: Name, Revision: g.revision(), Cause: cause}
+}
+
+func (g *Gate) timeout() policy.Decision {
+	return g.policyError(fmt.Sprintf("evaluation took longer than %v", g.cfg.Timeout), errTimeout)
 }
 
 func (g *Gate) stop(cause error) policy.Decision {

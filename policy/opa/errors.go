@@ -104,11 +104,7 @@ func problem(e *ast.Error, caps *ast.Capabilities) Problem {
 		p.Line, p.Column = e.Location.Row, e.Location.Col
 	}
 	if e.Details != nil {
-		for _, line := range e.Details.Lines() {
-			if line = strings.TrimSpace(strings.ReplaceAll(line, "\t", " ")); line != "" {
-				p.Message += "; " + line
-			}
-		}
+		p.Message += details(e.Details.Lines())
 	}
 	if name, ok := strings.CutPrefix(e.Message, "undefined function "); ok && isShut(caps, name) {
 		p.Message += "; this built-in function is withheld from policies unless the configuration allows it by name"
@@ -121,6 +117,24 @@ func problem(e *ast.Error, caps *ast.Capabilities) Problem {
 		p.Message += "; if a built-in function is meant: some of " + name + ". are withheld from policies unless the configuration allows them by name"
 	}
 	return p
+}
+
+// details puts what the engine says beyond a message on one line, without the excerpt of the source
+// and the caret under it.
+func details(lines []string) string {
+	var kept []string
+	for _, line := range lines {
+		line = strings.Join(strings.Fields(line), " ")
+		if strings.Trim(line, "^") == "" {
+			kept = kept[:max(0, len(kept)-1)]
+			continue
+		}
+		kept = append(kept, line)
+	}
+	if len(kept) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(kept, "; ")
 }
 
 // evalError is what went wrong in an evaluation, for the log. The engine's own messages may quote

@@ -12,12 +12,10 @@ import (
 	"github.com/verbgate/verbgate/policy"
 )
 
-// Limits of an input document (dispatch.md 4). A number longer or larger than the ops text admits can
-// only come from a result that $prev refers to; it would cost the engine seconds.
+// Limits of an input document (dispatch.md 4).
 const (
-	maxInputBytes  = 2 << 20
-	maxInputDepth  = 80
-	maxNumberBytes = 128
+	maxInputBytes = 2 << 20
+	maxInputDepth = 80
 )
 
 // timeFormat always has nine digits, so that times in UTC sort as text.
@@ -48,37 +46,6 @@ func (e *inputError) Error() string {
 	}
 	return b.String() + ": " + e.what
 }
-
-// Keys of the document, made once: the engine only reads the terms of an input.
-var key = struct {
-	verb, pack, category, token, params, resource, context,
-	namespace, explicit, read, actor, kind, id, groups, claims,
-	param, exists,
-	source, transport, sessionID, requestID, decisionID, time, mode, index, count, plan, saveTo, via *ast.Term
-}{
-	verb: ast.StringTerm("verb"), pack: ast.StringTerm("pack"), category: ast.StringTerm("category"),
-	token: ast.StringTerm("token"), params: ast.StringTerm("params"), resource: ast.StringTerm("resource"), context: ast.StringTerm("context"),
-	namespace: ast.StringTerm("namespace"), explicit: ast.StringTerm("explicit"), read: ast.StringTerm("read"), actor: ast.StringTerm("actor"),
-	kind: ast.StringTerm("kind"), id: ast.StringTerm("id"), groups: ast.StringTerm("groups"), claims: ast.StringTerm("claims"),
-	param: ast.StringTerm("param"), exists: ast.StringTerm("exists"),
-	source: ast.StringTerm("source"), transport: ast.StringTerm("transport"), sessionID: ast.StringTerm("session_id"),
-	requestID: ast.StringTerm("request_id"), decisionID: ast.StringTerm("decision_id"), time: ast.StringTerm("time"),
-	mode: ast.StringTerm("mode"), index: ast.StringTerm("index"), count: ast.StringTerm("count"), plan: ast.StringTerm("plan"),
-	saveTo: ast.StringTerm("save_to"), via: ast.StringTerm("via"),
-}
-
-// words are the texts that nearly every document holds.
-var words = func() map[string]*ast.Term {
-	m := map[string]*ast.Term{}
-	for _, s := range []string{
-		"", "local", "user", "agent", "anonymous", "mcp", "wire", "cli", "stdio", "http", "unix", "tls",
-		"single", "parallel", "chain", "assertive", "commissive", "declaration", "directive",
-		"id", "kind", "limit", "name", "namespace", "query", "core", "kg", "memory", "entity", "note",
-	} {
-		m[s] = ast.StringTerm(s)
-	}
-	return m
-}()
 
 // slabSize is how many terms are made at a time: those of a usual document.
 const slabSize = 48
@@ -315,53 +282,6 @@ func (b *builder) number(s string) *ast.Term {
 		return b.fail(unbuildable, "the number is not one that a policy can read: at most 128 bytes of JSON, within the range of a float64")
 	}
 	return b.term(ast.Number(s))
-}
-
-// isSoundNumber reports whether s is a JSON number the engine can work with. Exponents are what it
-// cannot bear: 1e3000000 keeps it busy for seconds, past every deadline, or makes it panic.
-func isSoundNumber(s string) bool {
-	if len(s) > maxNumberBytes {
-		return false
-	}
-	rest := strings.TrimPrefix(s, "-")
-	whole := leadingDigits(rest)
-	if whole == 0 || whole > 1 && rest[0] == '0' {
-		return false
-	}
-	zero := strings.Trim(rest[:whole], "0") == ""
-	rest = rest[whole:]
-	if fraction, ok := strings.CutPrefix(rest, "."); ok {
-		n := leadingDigits(fraction)
-		if n == 0 {
-			return false
-		}
-		zero = zero && strings.Trim(fraction[:n], "0") == ""
-		rest = fraction[n:]
-	}
-	if rest == "" {
-		return true // with so few digits it is in range
-	}
-	if rest[0] != 'e' && rest[0] != 'E' {
-		return false
-	}
-	rest = rest[1:]
-	if rest != "" && (rest[0] == '+' || rest[0] == '-') {
-		rest = rest[1:]
-	}
-	if n := leadingDigits(rest); n == 0 || n != len(rest) {
-		return false
-	}
-	f, err := strconv.ParseFloat(s, 64)
-	return err == nil && (zero || f != 0)
-}
-
-func leadingDigits(s string) int {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return i
-		}
-	}
-	return len(s)
 }
 
 // shortName makes a caller's name fit for a message.

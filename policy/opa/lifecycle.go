@@ -12,11 +12,8 @@ import (
 // Open activates the policy for the first time and starts watching it. A policy that is not
 // activated is a *LoadError; Open may then be called again. ctx bounds the activation only.
 func (g *Gate) Open(ctx context.Context) error {
-	g.mu.Lock()
-	life := g.life
-	g.mu.Unlock()
-	if life != unopened {
-		return errors.New("open policy gate: it was opened before")
+	if err := g.must(unopened); err != nil {
+		return fmt.Errorf("open policy gate: %w", err)
 	}
 	if err := g.activate(ctx, always); err != nil {
 		return err
@@ -24,7 +21,7 @@ func (g *Gate) Open(ctx context.Context) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.life != unopened {
-		return fmt.Errorf("open policy gate: %w", policy.ErrGateClosed)
+		return fmt.Errorf("open policy gate: %w", notIn(unopened, g.life))
 	}
 	g.life = open
 	if g.cfg.FS == nil && g.cfg.PollInterval > 0 {
@@ -37,7 +34,31 @@ func (g *Gate) Open(ctx context.Context) error {
 
 // Reload activates the policy as it is now. When that fails the one in use stays, and the error is a
 // *LoadError.
-func (g *Gate) Reload(ctx context.Context) error { return g.activate(ctx, always) }
+func (g *Gate) Reload(ctx context.Context) error {
+	if err := g.must(open); err != nil {
+		return fmt.Errorf("reload policy: %w", err)
+	}
+	return g.activate(ctx, always)
+}
+
+// must reports as an error that the gate is not in the stage wanted.
+func (g *Gate) must(want life) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return notIn(want, g.life)
+}
+
+func notIn(want, is life) error {
+	switch {
+	case is == want:
+		return nil
+	case is == closed:
+		return policy.ErrGateClosed
+	case is == open:
+		return errors.New("it was opened before")
+	}
+	return errors.New("it is not open")
+}
 
 // Close stops the gate. Decisions that run, and all later ones, end as policy.Stopped with
 // policy.ErrGateClosed. It returns when every goroutine of the gate has ended, or with an error that
@@ -84,8 +105,9 @@ func (g *Gate) watch(ctx context.Context) {
 			}
 			continue
 		}
+		back := lastProblem != "" // even unchanged it is news that the place can be looked at again
 		lastProblem = ""
-		if changed, err := g.changed(ctx, now); err == nil && changed {
+		if changed, err := g.changed(ctx, now); err == nil && (changed || back) {
 			g.logFailure(g.activate(ctx, ifChanged))
 		}
 	}
@@ -174,7 +196,13 @@ func (g *Gate) activate(ctx context.Context, w when) error {
 }
 
 // load returns nil when there is nothing to do. The caller holds activating.
-func (g *Gate) load(ctx context.Context, w when) (*snapshot, error) {
+func (g *Gate) load(ctx context.Context, w when) (snap *snapshot, err error) {
+	// The engine is not trusted to survive every policy.
+	defer func() {
+		if p := recover(); p != nil {
+			snap, err = nil, fmt.Errorf("the engine failed on this policy: %w", panicError(p))
+		}
+	}()
 	src, err := g.newSource()
 	if err != nil {
 		return nil, err

@@ -17,6 +17,9 @@ import (
 // maxAbandoned is how many given-up evaluations may still run before the gate refuses to start more.
 const maxAbandoned = 4
 
+// maxKeptItems bounds the scratch space that a job keeps for its next evaluation.
+const maxKeptItems = 1024
+
 // pool runs evaluations on goroutines of its own, because a built-in function cannot be interrupted:
 // whoever waits for one must be able to walk away. The goroutines are kept, with the stacks that
 // evaluations need; a new one is started only while all are busy and there are fewer than limit.
@@ -87,9 +90,10 @@ func (p *pool) put(j *job) {
 	j.timer.Stop()
 	j.cancel.Store(false)
 	j.state.Store(jobRunning)
-	clear(j.errs)
-	j.errs = j.errs[:0]
-	j.builder.slab = nil
+	j.errs, j.builder.slab = nil, nil
+	if cap(j.builder.items) > maxKeptItems {
+		j.builder.items = nil
+	}
 	j.gate, j.ctx, j.input, j.snap, j.out = nil, nil, nil, nil, outcome{}
 	if len(j.options) > 0 {
 		j.options[0] = nil

@@ -25,13 +25,7 @@ type snapshot struct {
 }
 
 // newSnapshot compiles and checks a policy and prepares its query. Compiling cannot be interrupted.
-func newSnapshot(ctx context.Context, b *loaded, g *Gate) (snap *snapshot, err error) {
-	// The engine is not trusted to survive every policy.
-	defer func() {
-		if p := recover(); p != nil {
-			snap, err = nil, fmt.Errorf("the engine failed on this policy: %w", panicError(p))
-		}
-	}()
+func newSnapshot(ctx context.Context, b *loaded, g *Gate) (*snapshot, error) {
 	store, err := newStore(b.data)
 	if err != nil {
 		return nil, err
