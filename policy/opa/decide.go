@@ -46,10 +46,10 @@ func (g *Gate) Decide(ctx context.Context, in *policy.Input) (d policy.Decision)
 	}
 	j := g.pool.get()
 	j.gate, j.ctx = g, ctx
-	doc, err := j.builder.document(in)
-	if err != nil {
+	doc, bad := j.builder.document(in)
+	if bad != nil {
 		g.pool.put(j)
-		return g.policyError(err.Error(), err)
+		return g.policyError(bad.forCaller(), bad)
 	}
 	j.input = doc
 	if err := g.pool.start(ctx, j, g.cfg.Timeout); err != nil {
@@ -105,7 +105,7 @@ func (g *Gate) await(ctx context.Context, in *policy.Input, j *job) policy.Decis
 		revision = j.snap.revision
 		g.pool.put(j)
 	} else {
-		g.cfg.Log.Warn("gave up on an evaluation that could not be stopped", "verb", in.Verb, "decision_id", in.Context.DecisionID, "revision", revision)
+		g.cfg.Log.Warn("gave up on an evaluation that could not be stopped", "verb", shortName(in.Verb), "decision_id", shortName(in.Context.DecisionID), "revision", revision)
 	}
 	var d policy.Decision
 	if errors.Is(cut, errTimeout) {

@@ -95,6 +95,7 @@ func TestErrFailureTable(t *testing.T) {
 		{name: "Err input of another type", rego: `decision := true`, in: call(map[string]any{"a": []any{json.Number("1"), 2}}), reason: "params.a: int is not a JSON value"},
 		{name: "Err input with a huge number", rego: `decision := true`, in: call(map[string]any{"a": json.Number("1e3000000")}), reason: "params.a: the number is not one that a policy can read"},
 		{name: "Err input that is no text", rego: `decision := true`, in: call(map[string]any{"a": "a\xff"}), reason: "params.a: the text is not valid UTF-8"},
+		{name: "Err key that is nobody's business", rego: `decision := true`, in: call(map[string]any{"secret": "a\xff"}), reason: "params.secret: the text", cause: "params: the text is not valid UTF-8"},
 		{name: "Err key that is no text", rego: `decision := true`, in: call(map[string]any{"a\xff": "a"}), reason: "params.(a member): the text is not valid UTF-8"},
 	}
 	for _, tc := range cases {

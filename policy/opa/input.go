@@ -21,30 +21,26 @@ const (
 // timeFormat always has nine digits, so that times in UTC sort as text.
 const timeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-type inputFault uint8
-
-const (
-	unbuildable inputFault = iota
-	inputTooLarge
-	inputTooDeep
-)
-
-// inputError says why there is no document. Its text names members by their place, never a value.
+// inputError says why there is no document.
 type inputError struct {
-	fault inputFault
-	what  string
-	at    []string // innermost member first
+	what string
+	at   []string // names of the members that lead there, innermost first
 }
 
+// Error is for the log, which holds no names that a caller chose.
 func (e *inputError) Error() string {
-	var b strings.Builder
-	for i := len(e.at) - 1; i >= 0 && len(e.at)-i <= 2; i-- {
-		if b.Len() > 0 && e.at[i][0] != '[' {
-			b.WriteByte('.')
-		}
-		b.WriteString(e.at[i])
+	if len(e.at) == 0 {
+		return e.what
 	}
-	return b.String() + ": " + e.what
+	return e.at[len(e.at)-1] + ": " + e.what
+}
+
+// forCaller also names the param, as far as it is fit to be shown.
+func (e *inputError) forCaller() string {
+	if len(e.at) < 2 {
+		return e.Error()
+	}
+	return e.at[len(e.at)-1] + "." + e.at[len(e.at)-2] + ": " + e.what
 }
 
 // slabSize is how many terms are made at a time: those of a usual document.
@@ -60,7 +56,7 @@ type builder struct {
 
 // document turns in into what policies see as input (dispatch.md 3), value by value and without a
 // detour over JSON text. Numbers keep the caller's spelling, so none is rounded.
-func (b *builder) document(in *policy.Input) (ast.Value, error) {
+func (b *builder) document(in *policy.Input) (ast.Value, *inputError) {
 	b.left, b.err, b.slab = maxInputBytes, nil, nil
 	tok, act, c := &in.Token, &in.Token.Actor, &in.Context
 	actor := ast.NewObject(
@@ -100,6 +96,7 @@ func (b *builder) document(in *policy.Input) (ast.Value, error) {
 		n++
 	}
 	if b.err != nil {
+		clear(b.items)
 		b.items = b.items[:0]
 		return nil, b.err
 	}
@@ -134,9 +131,9 @@ func (b *builder) resource(r *policy.Resource) *ast.Term {
 		ast.Item(key.kind, b.text("resource.kind", r.Kind))))
 }
 
-func (b *builder) fail(fault inputFault, what string) *ast.Term {
+func (b *builder) fail(what string) *ast.Term {
 	if b.err == nil {
-		b.err = &inputError{fault: fault, what: what}
+		b.err = &inputError{what: what}
 	}
 	return ast.InternedNullTerm
 }
@@ -151,7 +148,7 @@ func (b *builder) within(failed bool, name string) {
 // spend counts n bytes of the document as compact JSON would, without escapes.
 func (b *builder) spend(n int) bool {
 	if b.left -= n; b.left < 0 {
-		b.fail(inputTooLarge, "the input is over 2 MiB")
+		b.fail("the input is over 2 MiB")
 	}
 	return b.err == nil
 }
@@ -165,7 +162,7 @@ func (b *builder) string(s string) *ast.Term {
 	}
 	// Bytes that are no text would be replaced somewhere on the way, and two inputs become one.
 	if !utf8.ValidString(s) {
-		return b.fail(unbuildable, "the text is not valid UTF-8")
+		return b.fail("the text is not valid UTF-8")
 	}
 	return b.term(ast.String(s))
 }
@@ -222,12 +219,12 @@ func (b *builder) value(v any, depth int) *ast.Term {
 	case map[string]any:
 		return b.members(v, depth+1)
 	}
-	return b.fail(unbuildable, fmt.Sprintf("%T is not a JSON value", v))
+	return b.fail(fmt.Sprintf("%T is not a JSON value", v))
 }
 
 func (b *builder) descend(depth int) bool {
 	if depth > maxInputDepth {
-		b.fail(inputTooDeep, "the input is nested over 80 levels deep")
+		b.fail("the input is nested over 80 levels deep")
 	}
 	return b.spend(2)
 }
@@ -256,10 +253,11 @@ func (b *builder) members(m map[string]any, depth int) *ast.Term {
 	}
 	start := len(b.items)
 	for name, v := range m {
-		k := b.string(name)
-		if b.err == nil && b.spend(2) {
-			b.items = append(b.items, [2]*ast.Term{k, b.value(v, depth)})
+		member := [2]*ast.Term{b.string(name)}
+		if b.spend(2) {
+			member[1] = b.value(v, depth) // grows and shrinks items
 		}
+		b.items = append(b.items, member)
 		if b.err != nil {
 			b.within(false, shortName(name))
 			return ast.InternedNullTerm
@@ -279,7 +277,7 @@ func (b *builder) number(s string) *ast.Term {
 		return term
 	}
 	if !isSoundNumber(s) {
-		return b.fail(unbuildable, "the number is not one that a policy can read: at most 128 bytes of JSON, within the range of a float64")
+		return b.fail("the number is not one that a policy can read: at most 128 bytes of JSON, within the range of a float64")
 	}
 	return b.term(ast.Number(s))
 }
