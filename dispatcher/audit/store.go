@@ -53,7 +53,7 @@ type live struct {
 	stop    chan struct{} // closed by Close: no new jobs, the writer finishes and ends
 	stopped chan struct{} // closed by the writer when it has ended
 
-	commits, records atomic.Int64
+	batches, commits, records atomic.Int64
 }
 
 // New checks cfg and returns a store that is not open yet.
@@ -113,6 +113,7 @@ func (s *Store) absence() error {
 
 // Stats counts what an open store did since Open.
 type Stats struct {
+	Batches int64 // taken in, stored or not
 	Records int64 // stored
 	Commits int64 // that stored them, or answered an empty batch
 	Queued  int   // batches waiting for the writer
@@ -124,7 +125,7 @@ func (s *Store) Stats() Stats {
 	if l == nil {
 		return Stats{}
 	}
-	return Stats{Records: l.records.Load(), Commits: l.commits.Load(), Queued: len(l.jobs)}
+	return Stats{Batches: l.batches.Load(), Records: l.records.Load(), Commits: l.commits.Load(), Queued: len(l.jobs)}
 }
 
 // Close stores what is queued, ends the writer and closes the file. Further calls of Append and

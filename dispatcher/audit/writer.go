@@ -30,6 +30,7 @@ func (l *live) append(ctx context.Context, batch []policy.Record) error {
 	j := &job{batch: batch, done: make(chan error, 1)}
 	select {
 	case l.jobs <- j:
+		l.batches.Add(1)
 	case <-l.stop:
 		return ErrClosed
 	case <-ctx.Done():

@@ -128,8 +128,9 @@ func take(ctx context.Context, tx *sql.Tx, wanted []term, readable []string) (*s
 
 // mark notes how the memories that the FTS5 query finds have term i. A memory is found for a term once.
 func (s *survey) mark(ctx context.Context, tx *sql.Tx, i int, how match, query, namespaces string) error {
+	// CROSS: the index first, whatever SQLite guesses of the namespaces' sizes.
 	rows, err := tx.QueryContext(ctx, `
-		SELECT r.seq, r.created, r.salience FROM memory_words JOIN memory_records r ON r.seq = memory_words.rowid
+		SELECT r.seq, r.created, r.salience FROM memory_words CROSS JOIN memory_records r ON r.seq = memory_words.rowid
 		WHERE memory_words MATCH ? AND r.namespace IN (SELECT value FROM json_each(?))`, query, namespaces)
 	if err != nil {
 		return err
