@@ -5,12 +5,32 @@ import (
 	"context"
 	"database/sql"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/verbgate/verbgate/packs/kg"
 	"github.com/verbgate/verbgate/packs/sqlite"
 )
+
+// A data folder that a newer program wrote is left alone.
+func TestNewerDatabase(t *testing.T) {
+	dir := t.TempDir()
+	require.NoError(t, verbgateCommand(t, "--data-dir", dir, "request", "stats()").Run())
+	db, err := sqlite.Open(context.Background(), filepath.Join(dir, "main.db"), nil)
+	require.NoError(t, err)
+	known := kg.Pack{}.Manifest().Schema.Migrations
+	require.NoError(t, db.Migrate(context.Background(), "kg", append(slices.Clone(known), "CREATE TABLE tomorrow (x TEXT)")))
+	require.NoError(t, db.Close())
+
+	cmd := verbgateCommand(t, "--data-dir", dir, "request", "stats()")
+	out, err := cmd.CombinedOutput()
+	require.Error(t, err)
+	require.Equal(t, exitStart, cmd.ProcessState.ExitCode())
+	require.Contains(t, string(out), "main.db: written by a newer version of kg")
+	require.Contains(t, string(out), "run the newer program, or choose another data folder")
+}
 
 // A database that another process holds is waited for, and then the start is refused with its name.
 // Nothing is half-written.
