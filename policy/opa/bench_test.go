@@ -1,18 +1,20 @@
 package opa_test
 
 import (
-	"encoding/json"
+	"bytes"
 	"os"
 	"testing"
 	"time"
 
 	"github.com/open-policy-agent/opa/v1/rego"
+	"github.com/open-policy-agent/opa/v1/storage/inmem"
 	"github.com/stretchr/testify/require"
 
 	"github.com/verbgate/verbgate/policy"
 	"github.com/verbgate/verbgate/policy/opa"
 )
 
+// benchParams are those of a usual call.
 var benchParams = `{"kind":"entity","entity_kind":"concept","name":"LoRA","tags":["ml","adapters"],"limit":20,"properties":{"year":2021,"score":0.75}}`
 
 // One decision of the small policy in testdata/starter.
@@ -54,7 +56,7 @@ func BenchmarkPreparedQueryWithMaps(b *testing.B) {
 	data, err := os.ReadFile("testdata/starter/data.json")
 	require.NoError(b, err)
 	query, err := rego.New(rego.Query("data.verbgate.gate.decision"), rego.Module("gate.rego", string(source)),
-		rego.Module("data.rego", "package writers\n\nlocal := "+string(json.RawMessage(data[len(`{"writers": {"local": `):len(data)-3])))).PrepareForEval(b.Context())
+		rego.Store(inmem.NewFromReader(bytes.NewReader(data)))).PrepareForEval(b.Context())
 	require.NoError(b, err)
 	doc := seen(b, call(params(b, benchParams)))
 	b.ReportAllocs()
