@@ -297,6 +297,29 @@ func TestContextEndsWhileQueued(t *testing.T) {
 	require.Zero(t, len(got)%2)
 }
 
+// A writer that cannot keep up slows its callers down and does not fill the memory.
+func TestQueueIsBounded(t *testing.T) {
+	store, path := open(t)
+	release := hold(t, path)
+	defer release()
+	const most = 1024
+	answers := queue(t.Context(), store, each(1+most, 1))
+	full := store.Stats()
+	require.Equal(t, most, full.Queued)
+	ctx, cancel := context.WithCancel(t.Context())
+	refused := make(chan error, 1)
+	go func() { refused <- store.Append(ctx, records(9000, 9001)) }()
+	go func() { answers <- store.Append(t.Context(), records(9001, 9002)) }()
+	cancel()
+	require.ErrorIs(t, <-refused, context.Canceled)
+	require.Equal(t, full, store.Stats())
+	release()
+	for range 1 + most + 1 {
+		require.NoError(t, <-answers)
+	}
+	require.Len(t, read(t, store, audit.Filter{}), 1+most+1)
+}
+
 func TestCloseStoresWhatIsQueued(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "audit.db")
 	store, err := audit.New(audit.Config{Path: path})

@@ -13,6 +13,7 @@ import (
 
 	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/packs/memory"
+	"github.com/verbgate/verbgate/packs/sqlite"
 )
 
 func TestManifest(t *testing.T) {
@@ -223,6 +224,34 @@ func TestForgetLeavesNothing(t *testing.T) {
 	_, err := w.call(me, "memory.forget", object{"id": id})
 	var missing *packs.NotFoundError
 	require.ErrorAs(t, err, &missing)
+}
+
+// A store that is away, or damaged, is no answer and nobody's "not found".
+func TestStoreFails(t *testing.T) {
+	w := open(t)
+	id := w.remember(me, "tea")
+	ref := packs.ResourceRef{Verb: "memory.forget", Param: "id", ID: id, Token: me}
+	calls := map[string]object{
+		"memory.remember": {"content": "x", "tags": []any{"t"}}, "memory.recall": {"query": "tea"},
+		"memory.forget": {"id": id}, "memory.recall_score": {"id": id[:8], "query": "tea"},
+	}
+	w.exec("DROP TABLE memory_words")
+	for verb, params := range calls {
+		_, err := w.direct(me, verb, params)
+		require.Error(t, err, verb)
+	}
+	require.Equal(t, 1, w.rows("memory_records"), "nothing half done")
+	require.Zero(t, w.rows("memory_tags"))
+
+	require.NoError(t, w.backend.(*sqlite.DB).Close())
+	var unavailable *packs.UnavailableError
+	for verb, params := range calls {
+		_, err := w.direct(me, verb, params)
+		require.ErrorAs(t, err, &unavailable, verb)
+		require.Equal(t, "main", unavailable.Backend)
+	}
+	_, err := w.instance.(packs.Locator).Locate(context.Background(), ref)
+	require.ErrorAs(t, err, &unavailable, "the policy then sees that nobody can tell")
 }
 
 func TestConcurrentUse(t *testing.T) {

@@ -3,6 +3,7 @@ package sqlite_test
 import (
 	"bytes"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -135,6 +136,9 @@ func TestOpenReadOnly(t *testing.T) {
 				cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 			}
 			out, err := cmd.CombinedOutput()
+			if errors.Is(err, syscall.EPERM) {
+				t.Skip("this root may not become another user, and permissions do not bind it")
+			}
 			require.NoError(t, err, "%s", out)
 			require.Contains(t, string(out), "data file "+c.path+": the file or its folder cannot be written; give this user the right to write both")
 		})
