@@ -257,6 +257,7 @@ func fail(call *packs.Call) (any, error) {
 		panic("secret-value")
 	case "nil map":
 		var m map[string]int
+		//lint:ignore SA5000 the panic is what is wanted
 		m["x"] = 1
 	case "goexit":
 		runtime.Goexit()
