@@ -115,7 +115,7 @@ func overBound(arg string, reason SubstitutionReason) error {
 func (p *prior) lookUp(arg string, ref request.Ref) (any, error) {
 	if p == nil {
 		return nil, &SubstitutionError{Reason: NoPrecedingOp, Arg: arg, Message: fmt.Sprintf(
-			"argument %q: %s refers to the preceding operation, and this is the chain's first", arg, ref.DSL())}
+			"argument %q: %s refers to the preceding operation, and this is the chain's first", arg, clipPath(ref))}
 	}
 	if !p.decoded {
 		dec := json.NewDecoder(bytes.NewReader(p.result))
@@ -130,7 +130,7 @@ func (p *prior) lookUp(arg string, ref request.Ref) (any, error) {
 		next, reason, why := stepInto(value, step)
 		if reason != "" {
 			return nil, &SubstitutionError{Reason: reason, Arg: arg, Message: fmt.Sprintf("argument %q: %s cannot be resolved: %s is %s, %s. %s",
-				arg, ref.DSL(), request.Ref{Steps: ref.Steps[:i]}.DSL(), jsonType(value), why, available(value))}
+				arg, clipPath(ref), clipPath(request.Ref{Steps: ref.Steps[:i]}), jsonType(value), why, available(value))}
 		}
 		value = next
 	}
@@ -193,8 +193,12 @@ func plain(s string) string {
 }
 
 // clip shortens text that only serves to recognise something.
-func clip(s string) string {
-	const most = 64
+func clip(s string) string { return clipTo(s, 64) }
+
+// clipPath is a reference as DSL. Nobody reads a path of hundreds of steps, and a text has room for one.
+func clipPath(ref request.Ref) string { return clipTo(ref.DSL(), 256) }
+
+func clipTo(s string, most int) string {
 	if len(s) <= most {
 		return s
 	}

@@ -118,6 +118,14 @@ func TestPrevSizeBounds(t *testing.T) {
 	require.Equal(t, dispatcher.TooLarge, env.Results[1].Error.(*dispatcher.SubstitutionError).Reason, "all arguments count together")
 }
 
+func TestPrevMessagesStayShort(t *testing.T) {
+	h := newHouse(t)
+	env := h.run(result(`{"a":1}`) + ` | probe.echo(value=$prev` + strings.Repeat(".a", 50_000) + `)`)
+	typed := env.Results[1].Error.(*dispatcher.SubstitutionError)
+	require.Equal(t, dispatcher.WrongType, typed.Reason)
+	require.Less(t, len(typed.Message), 1000)
+}
+
 func TestPrevDepth(t *testing.T) {
 	h := newHouse(t)
 	deep := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
