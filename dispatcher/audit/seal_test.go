@@ -97,6 +97,7 @@ func TestSeal(t *testing.T) {
 	require.Len(t, seen, len(sealClasses))
 	// The border between path and value counts too.
 	require.NotEqual(t, seal(t, key, "a", "bc"), seal(t, key, "ab", "c"))
+	require.NotEqual(t, seal(t, key, "p", "n"), seal(t, key, "ps\x01", nil))
 }
 
 // Two JSON texts have one seal exactly when their values are equal.

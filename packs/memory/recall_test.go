@@ -30,6 +30,7 @@ func TestRecallFinds(t *testing.T) {
 		{"OK Chinese in the middle", "研究注意力缓存的行为", "注意力", true},
 		{"OK one Chinese character", "研究注意力", "意", true},
 		{"OK Chinese beside Latin", "用LoRA微调模型", "LoRA", true},
+		{"OK Latin beside Chinese in a query", "LoRA adapters", "微调LoRA", true},
 		{"OK Japanese", "今日は良い天気です", "天気", true},
 		{"OK Korean with its particle", "캐시를 지운다", "캐시", true},
 		{"OK Thai", "ภาษาไทย", "ไทย", true},

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -66,27 +67,49 @@ func TestMigrateAtTheSameTime(t *testing.T) {
 	for i := range 5 {
 		scripts = append(scripts, "INSERT INTO t (name) VALUES ('"+strconv.Itoa(i)+"')")
 	}
-	var group sync.WaitGroup
-	for range 4 {
-		group.Go(func() {
-			db, err := sqlite.Open(t.Context(), path, nil)
-			if err != nil {
-				t.Error(err)
-				return
-			}
-			defer db.Close()
-			if err := db.Migrate(t.Context(), "test", scripts); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	group.Wait()
-	require.Equal(t, 5, count(t, func() *sqlite.DB {
+	var dbs []*sqlite.DB
+	for range 5 {
 		db, err := sqlite.Open(t.Context(), path, nil)
 		require.NoError(t, err)
-		t.Cleanup(func() { require.NoError(t, db.Close()) })
-		return db
-	}()))
+		defer db.Close()
+		dbs = append(dbs, db)
+	}
+	var group sync.WaitGroup
+	require.NoError(t, dbs[0].Write(t.Context(), func(*sql.Tx) error {
+		for _, db := range dbs[1:] {
+			group.Go(func() {
+				if err := db.Migrate(t.Context(), "test", scripts); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		time.Sleep(20 * time.Millisecond) // so that each finds an empty file, and then waits for its turn
+		return nil
+	}))
+	group.Wait()
+	require.Equal(t, 5, count(t, dbs[0]))
+}
+
+// Programs that start at the same time on no file at all.
+func TestOpenAtTheSameTime(t *testing.T) {
+	for range 5 {
+		path := filepath.Join(t.TempDir(), "data", "main.db")
+		var group sync.WaitGroup
+		for range 4 {
+			group.Go(func() {
+				db, err := sqlite.Open(t.Context(), path, nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer db.Close()
+				if err := db.Migrate(t.Context(), "test", schema.Migrations); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		group.Wait()
+	}
 }
 
 func TestMigrateRefusesForeignFile(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -260,26 +261,37 @@ func TestConcurrentUse(t *testing.T) {
 }
 
 func TestCloseWaitsForTransactions(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "main.db")
-	db, err := sqlite.Open(t.Context(), path, nil)
-	require.NoError(t, err)
-	require.NoError(t, db.Migrate(t.Context(), "test", schema.Migrations))
-	inside, closing, written := make(chan struct{}), make(chan struct{}), make(chan error, 1)
-	go func() {
-		written <- db.Write(context.Background(), func(tx *sql.Tx) error {
-			close(inside)
-			<-closing
-			return insert(context.Background(), "x")(tx)
+	for name, begin := range map[string]func(*sqlite.DB) func(context.Context, func(*sql.Tx) error) error{
+		"read":  func(db *sqlite.DB) func(context.Context, func(*sql.Tx) error) error { return db.Read },
+		"write": func(db *sqlite.DB) func(context.Context, func(*sql.Tx) error) error { return db.Write },
+	} {
+		t.Run(name, func(t *testing.T) {
+			path := filepath.Join(t.TempDir(), "main.db")
+			db, err := sqlite.Open(t.Context(), path, nil)
+			require.NoError(t, err)
+			require.NoError(t, db.Migrate(t.Context(), "test", schema.Migrations))
+			inside, closing, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+			go func() {
+				ended <- begin(db)(context.Background(), func(tx *sql.Tx) error {
+					close(inside)
+					<-closing
+					return tx.QueryRow("SELECT count(*) FROM t").Scan(new(int))
+				})
+			}()
+			<-inside
+			closed := make(chan error, 1)
+			go func() { closed <- db.Close() }()
+			for !errors.Is(db.Read(t.Context(), func(*sql.Tx) error { return nil }), sqlite.ErrClosed) {
+				runtime.Gosched()
+			}
+			for range 20 {
+				time.Sleep(time.Millisecond)
+				require.Empty(t, closed, "a transaction is under way")
+			}
+			close(closing)
+			require.NoError(t, <-ended)
+			require.NoError(t, <-closed)
+			require.NoFileExists(t, path+"-wal")
 		})
-	}()
-	<-inside
-	closed := make(chan error, 1)
-	go func() { closed <- db.Close() }()
-	for !errors.Is(db.Read(t.Context(), func(*sql.Tx) error { return nil }), sqlite.ErrClosed) {
-		runtime.Gosched()
 	}
-	close(closing)
-	require.NoError(t, <-written)
-	require.NoError(t, <-closed)
-	require.Equal(t, 1, count(t, openAt(t, path)))
 }
