@@ -147,8 +147,10 @@ func TestOpenOrder(t *testing.T) {
 	d, err := dispatcher.New(bootWith(&log, manifest("z", []string{"m", "a"}, "z.v"), manifest("m", []string{"a"}, "m.v"), manifest("a", nil, "a.v")))
 	require.NoError(t, err)
 	require.NoError(t, d.Open(t.Context()))
+	require.Error(t, d.Open(t.Context()), "a second Open would open the packs again")
 	require.NoError(t, d.Close())
 	require.NoError(t, d.Close(), "closing twice is closing once")
+	require.Error(t, d.Open(t.Context()))
 	require.Equal(t, []string{"open a", "open m", "open z", "close z", "close m", "close a"}, log)
 }
 

@@ -69,14 +69,21 @@ type Token struct {
 }
 
 // mint makes the token of one operation. given tells whether the params have a namespace, arg what it
-// is. The error is an *InvalidInput.
-func mint(caller *Caller, arg any, given bool) (*Token, error) {
+// is. A verb called by a verb has the token of the call above; a namespace of its own can narrow it and
+// never leads out of it. The error is an *InvalidInput.
+func mint(caller *Caller, above *Token, arg any, given bool) (*Token, error) {
 	if given {
 		ns, err := namespaceArg(arg)
 		if err != nil {
 			return nil, err
 		}
+		if above != nil && !above.CanRead(ns) {
+			return nil, malformed("a verb called by a verb stays within the namespaces of the call above it")
+		}
 		return &Token{namespace: ns, explicit: true, readable: []string{ns}, actor: caller.Actor}, nil
+	}
+	if above != nil {
+		return above, nil
 	}
 	ns := caller.Namespace
 	if ns == "" {
@@ -90,7 +97,7 @@ func mint(caller *Caller, arg any, given bool) (*Token, error) {
 	}
 	for _, r := range readable {
 		if err := ValidateNamespace(r); err != nil {
-			return nil, &InvalidInput{Code: CodeInvalidNamespace, Message: "the connection's own namespace is malformed: " + err.Error()}
+			return nil, malformed("the connection's own namespace is malformed: " + err.Error())
 		}
 	}
 	return &Token{namespace: ns, readable: readable, actor: caller.Actor}, nil
@@ -100,15 +107,17 @@ func mint(caller *Caller, arg any, given bool) (*Token, error) {
 func namespaceArg(arg any) (string, error) {
 	ns, ok := arg.(string)
 	if !ok {
-		return "", &InvalidInput{
-			Code:    CodeInvalidNamespace,
-			Message: fmt.Sprintf("namespace must be a string, not %s; write namespace=\"team\" or leave it out", jsonType(arg)),
-		}
+		return "", malformed(fmt.Sprintf("namespace must be a string, not %s; write namespace=\"team\" or leave it out", jsonType(arg)))
 	}
 	if err := ValidateNamespace(ns); err != nil {
-		return "", &InvalidInput{Code: CodeInvalidNamespace, Message: "namespace is malformed: " + err.Error()}
+		return "", malformed("namespace is malformed: " + err.Error())
 	}
 	return ns, nil
+}
+
+// malformed is the refusal of a namespace. The message repeats nothing of it.
+func malformed(message string) *InvalidInput {
+	return &InvalidInput{Code: CodeInvalidNamespace, Message: message}
 }
 
 // Namespace is the primary namespace, the one written to.

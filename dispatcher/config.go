@@ -21,7 +21,7 @@ type Config struct {
 
 	Audit        Recorder // nil keeps no records
 	RecordParams bool
-	Sealer       Sealer // needed with RecordParams when a manifest marks params as sensitive
+	Sealer       Sealer // needed with RecordParams: sensitive params, and undeclared ones, are recorded sealed
 
 	Hooks  []Hook
 	Limits Limits
@@ -35,14 +35,16 @@ const DefaultBackend = "main"
 type Limits struct {
 	RequestTimeout time.Duration // of a request whose caller has no deadline; 60 s
 	LocateTimeout  time.Duration // for a pack to say where a record is; 1 s
-	AuditTimeout   time.Duration // for the audit store to commit, and for hooks; 10 s
+	AuditTimeout   time.Duration // for the audit store to commit, and again for all hooks of a request; 10 s
 	Parallel       int           // operations of one request at once; 8
 }
 
-// The bounds of calls that verbs make of verbs (dispatch.md 1).
+// Bounds that no configuration moves. Those of calls that verbs make of verbs are of dispatch.md 1.
 const (
 	maxVia    = 8    // verbs above a nested call
 	maxNested = 1000 // nested calls of one request, all operations together
+
+	maxLocating = 64 // look-ups of records at once in the process, given up ones included
 )
 
 func (c Config) withDefaults() Config {
@@ -93,7 +95,7 @@ type Sealer interface {
 }
 
 // Hook hears of every successful operation once its audit record is stored. Its error is logged and
-// never returned to the caller.
+// never returned to the caller, who waits for it: a Hook returns when its context ends.
 type Hook interface {
 	OnDispatch(ctx context.Context, e Event) error
 }

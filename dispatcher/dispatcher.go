@@ -48,11 +48,21 @@ type Dispatcher struct {
 	outage  outage
 	closing context.Context // done when Close begins; ends every running request
 	close   context.CancelFunc
-	mu      sync.RWMutex // guards open and running.Add against Close
-	open    bool
+	mu      sync.RWMutex // guards life, and running.Add against Close
+	life    life
 	running sync.WaitGroup
+	located atomic.Int64 // look-ups of records that are under way, given up ones included
 	stats   stats
 }
+
+// life is the stage a dispatcher is in; it only goes forward. The zero value runs nothing.
+type life uint8
+
+const (
+	unopened life = iota
+	open
+	closed
+)
 
 // pack is one pack with what it was opened into.
 type pack struct {
@@ -75,12 +85,13 @@ type verb struct {
 type Stats struct {
 	GateUnavailableAllowed int64 // operations that ran although the gate could not decide
 	AuditUnavailable       int64 // operations refused because the audit store was down
+	RecordsLost            int64 // audit records that could not be stored
 	ParseErrorsDropped     int64 // parse errors too many to record one by one
 	HookErrors             int64
 }
 
 type stats struct {
-	gateUnavailableAllowed, auditUnavailable, parseErrorsDropped, hookErrors atomic.Int64
+	gateUnavailableAllowed, auditUnavailable, recordsLost, parseErrorsDropped, hookErrors atomic.Int64
 }
 
 // New checks the configuration and every pack's manifest. It starts nothing. The error joins all
@@ -98,24 +109,28 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	d.record = recorder{
 		store: cfg.Audit, sealer: cfg.Sealer, params: cfg.RecordParams, timeout: cfg.Limits.AuditTimeout, log: cfg.Log,
-		dropped: &d.stats.parseErrorsDropped,
+		lost: &d.stats.recordsLost, dropped: &d.stats.parseErrorsDropped,
 	}
 	d.outage.log = cfg.Log
 	d.closing, d.close = context.WithCancel(context.Background())
 	return d, nil
 }
 
-// Open opens the packs, requirements first. When one does not open, those before it are closed again.
+// Open opens the packs, requirements first. When one does not open, those before it are closed again
+// and Open may be called once more. A dispatcher opens once and does not open again after Close.
 func (d *Dispatcher) Open(ctx context.Context) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.life != unopened {
+		return errors.New("the dispatcher is open or was closed; make a new one")
+	}
 	for i, p := range d.order {
 		if err := d.openPack(ctx, p); err != nil {
 			return errors.Join(fmt.Errorf("open pack %s: %w", p.manifest.Name, err), closePacks(d.order[:i]))
 		}
 	}
 	d.record.start()
-	d.open = true
+	d.life = open
 	return nil
 }
 
@@ -173,8 +188,8 @@ func (d *Dispatcher) bind(p *pack, instance packs.Instance) error {
 func (d *Dispatcher) Close() error {
 	d.close()
 	d.mu.Lock()
-	wasOpen := d.open
-	d.open = false
+	wasOpen := d.life == open
+	d.life = closed
 	d.mu.Unlock()
 	d.running.Wait()
 	if !wasOpen {
@@ -199,6 +214,7 @@ func (d *Dispatcher) Stats() Stats {
 	return Stats{
 		GateUnavailableAllowed: d.stats.gateUnavailableAllowed.Load(),
 		AuditUnavailable:       d.stats.auditUnavailable.Load(),
+		RecordsLost:            d.stats.recordsLost.Load(),
 		ParseErrorsDropped:     d.stats.parseErrorsDropped.Load(),
 		HookErrors:             d.stats.hookErrors.Load(),
 	}

@@ -41,10 +41,13 @@ type Entry struct {
 	PolicyCode string // the policy's own code, beside permission_denied
 	Aborted    bool
 	Advisories []Advisory
-	// DecisionID joins the entry to its audit record; "" where there was none. The encoded entry shows
-	// it only when Refused; over MCP all of them are in the result's _meta.
+	// DecisionID joins the entry to its audit record; "" where there was none. Over MCP those of all
+	// entries are in the result's _meta.
 	DecisionID string
-	Refused    bool // the checks or the gate decided the failure
+	// RefusedBy is the decision of the checks or the gate that made the operation fail: its own, or that
+	// of a verb it called. The encoded entry shows it as decision_id.
+	RefusedBy string
+	ran       bool // its handler began
 }
 
 // Advisory is a remark beside a result.
@@ -73,9 +76,7 @@ func (e Entry) MarshalJSON() ([]byte, error) {
 		wire.Result = e.Result
 	case !e.Aborted:
 		wire.Error, wire.Code, wire.PolicyCode = e.Error, e.Code, e.PolicyCode
-		if e.Refused {
-			wire.DecisionID = e.DecisionID
-		}
+		wire.DecisionID = e.RefusedBy
 	}
 	return encode(wire)
 }

@@ -50,8 +50,8 @@ var codes = map[Code]bool{
 // InvalidInput says that the caller's operation is wrong in itself: a malformed namespace, params that
 // fail the manifest or a check, a verb no pack owns. Code tells which.
 type InvalidInput struct {
-	Code    Code // CodeInvalidNamespace, CodeInvalidParams or CodeUnknownVerb
-	Message string
+	Code    Code   // CodeInvalidNamespace, CodeInvalidParams or CodeUnknownVerb
+	Message string // holds nothing that must be sealed, so a record may keep it
 }
 
 func (e *InvalidInput) Error() string { return "invalid input: " + e.Message }
@@ -125,7 +125,10 @@ var (
 
 // stopped makes the refusal of an operation whose context has ended; what is where it stood.
 func stopped(ctx context.Context, what string) error {
-	return &interrupted{deadline: errors.Is(context.Cause(ctx), context.DeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded), what: what}
+	if errors.Is(context.Cause(ctx), errClosed) {
+		what += ": " + errClosed.Error()
+	}
+	return &interrupted{deadline: errors.Is(ctx.Err(), context.DeadlineExceeded), what: what}
 }
 
 // interrupted is a deadline or a cancellation that ended an operation.
@@ -184,7 +187,7 @@ func fail(tool string, err error) (entry Entry, known bool) {
 			entry.Code = CodeDeadlineExceeded
 		}
 	case errors.As(err, &invoke) && codes[Code(invoke.Code)]:
-		entry.Code, entry.Error = Code(invoke.Code), invoke.Error()
+		entry.Code, entry.Error, entry.PolicyCode, entry.RefusedBy = Code(invoke.Code), invoke.Error(), invoke.PolicyCode, invoke.RefusedBy
 	case errors.As(err, &badParam):
 		entry.Code, entry.Error = CodeInvalidParams, "invalid input: "+badParam.Error()
 	case errors.As(err, &notFound):

@@ -6,35 +6,81 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 
 	"github.com/verbgate/verbgate/packs"
 )
 
-// invoker lets a verb call other verbs: through the same pipeline, for the same actor, with the same
-// token, within the outer request's deadline (dispatch.md 1). Whatever refuses the nested call refuses
-// it as it would refuse the caller's own.
-func (r *run) invoker(above operation, token *Token) func(context.Context, string, packs.Params) (json.RawMessage, error) {
-	return func(ctx context.Context, tool string, params packs.Params) (json.RawMessage, error) {
-		via := append(slices.Clone(above.via), above.tool)
-		if len(via) > maxVia {
-			return nil, refusal(tool, fmt.Sprintf("verbs call verbs more than %d deep", maxVia))
-		}
-		if r.nested.Add(1) > maxNested {
-			return nil, refusal(tool, fmt.Sprintf("one request may make verbs call verbs at most %d times", maxNested))
-		}
-		args := map[string]any(maps.Clone(params))
-		if args == nil {
-			args = map[string]any{}
-		}
-		help, asked := args["help"]
-		entry := r.operate(ctx, operation{
-			tool: tool, index: above.index, help: help, asked: asked, token: token, via: via,
-			resolve: func() (map[string]any, error) { return args, nil },
-		})
-		if entry.OK {
-			return entry.Result, nil
-		}
-		return nil, &packs.InvokeError{Verb: tool, Code: string(entry.Code), Message: fmt.Sprint(entry.Error)}
+// nesting lets one running verb call other verbs: through the same pipeline, for the same actor, with
+// the same token, within the outer request's deadline (dispatch.md 1). Whatever refuses the nested call
+// refuses it as it would refuse the caller's own.
+type nesting struct {
+	r     *run
+	above operation
+	token *Token
+	ctx   context.Context // of the verb's own call; every nested call ends with it
+	stop  context.CancelFunc
+
+	mu    sync.Mutex // guards ended, and calls.Add against end
+	ended bool
+	calls sync.WaitGroup
+}
+
+func (r *run) nest(ctx context.Context, above operation, token *Token) *nesting {
+	n := &nesting{r: r, above: above, token: token}
+	n.ctx, n.stop = context.WithCancel(ctx)
+	return n
+}
+
+// end closes the way in when the handler has returned: a goroutine it left behind can call nothing that
+// the request's records and its deadline would not cover. It waits for nested calls under way.
+func (n *nesting) end() {
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	n.stop()
+	n.calls.Wait()
+}
+
+func (n *nesting) begin() bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if !n.ended {
+		n.calls.Add(1)
+	}
+	return !n.ended
+}
+
+// invoke is packs.Call.Invoke.
+func (n *nesting) invoke(ctx context.Context, tool string, params packs.Params) (json.RawMessage, error) {
+	if !n.begin() {
+		return nil, refusal(tool, "the verb that calls it has ended")
+	}
+	defer n.calls.Done()
+	via := append(slices.Clone(n.above.via), n.above.tool)
+	if len(via) > maxVia {
+		return nil, refusal(tool, fmt.Sprintf("verbs call verbs more than %d deep", maxVia))
+	}
+	if n.r.nested.Add(1) > maxNested {
+		return nil, refusal(tool, fmt.Sprintf("one request may make verbs call verbs at most %d times", maxNested))
+	}
+	args := map[string]any(maps.Clone(params))
+	if args == nil {
+		args = map[string]any{}
+	}
+	inner, cancel := context.WithCancel(n.ctx)
+	defer cancel()
+	defer context.AfterFunc(ctx, cancel)() // the handler may give up earlier, never later
+	help, asked := args["help"]
+	entry := n.r.operate(inner, operation{
+		tool: tool, index: n.above.index, help: help, asked: asked, token: n.token, via: via,
+		resolve: func() (map[string]any, error) { return args, nil },
+	})
+	if entry.OK {
+		return entry.Result, nil
+	}
+	return nil, &packs.InvokeError{
+		Verb: tool, Code: string(entry.Code), Message: fmt.Sprint(entry.Error), PolicyCode: entry.PolicyCode, RefusedBy: entry.RefusedBy,
 	}
 }
 

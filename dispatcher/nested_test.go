@@ -4,10 +4,13 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/verbgate/verbgate/dispatcher"
+	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
 
@@ -43,13 +46,16 @@ func TestNestedDenial(t *testing.T) {
 	h := newHouse(t)
 	h.decide = func(_ context.Context, in *policy.Input) policy.Decision {
 		if in.Verb == "probe.who" {
-			return policy.Decision{Reason: "not you"}
+			return policy.Decision{Reason: "not you", Code: "who.no"}
 		}
 		return policy.Decision{Verdict: policy.Allow}
 	}
 	entry := h.one(`probe.call(verb="probe.who")`)
 	require.Equal(t, dispatcher.CodePermissionDenied, entry.Code)
 	require.Contains(t, entry.Error, "not you")
+	require.Equal(t, "who.no", entry.PolicyCode)
+	require.Equal(t, h.records[0].DecisionID, entry.RefusedBy, "the answer leads to the decision that refused, not to the outer one")
+	require.Equal(t, "probe.who", h.records[0].Verb)
 	require.NotContains(t, h.taken(), "call probe.who")
 }
 
@@ -58,8 +64,41 @@ func TestNestedRefusals(t *testing.T) {
 	require.Equal(t, dispatcher.CodeInvalidNamespace, h.one(`probe.call(verb="probe.who", params={"namespace":null})`).Code)
 	require.Equal(t, dispatcher.CodeUnknownVerb, h.one(`probe.call(verb="nope")`).Code)
 	require.True(t, h.one(`probe.call(verb="probe.who", params={"help":true})`).OK)
-	require.JSONEq(t, `{"namespace":"x","read":["x"],"explicit":true,"actor":"user:ann","can":false}`,
-		string(h.one(`probe.call(verb="probe.who", params={"namespace":"x"})`).Result))
+}
+
+func TestNestedNamespaceOnlyNarrows(t *testing.T) {
+	h := newHouse(t)
+	who := caller
+	who.Namespace, who.Visible = "team", []string{"shared"}
+	narrow := h.runAs(who, `probe.call(verb="probe.who", params={"namespace":"shared"})`)
+	require.JSONEq(t, `{"namespace":"shared","read":["shared"],"explicit":true,"actor":"user:ann","can":false}`, string(narrow.Results[0].Result))
+	for _, ops := range []string{
+		`probe.call(verb="probe.who", params={"namespace":"elsewhere"})`,
+		`probe.call(verb="probe.who", params={"namespace":"shared"}, namespace="team")`,
+	} {
+		require.Equal(t, dispatcher.CodeInvalidNamespace, h.runAs(who, ops).Results[0].Code, "the token of the call above leads no further: %s", ops)
+	}
+}
+
+// A goroutine that outlives its handler must not reach past the request's records and deadline.
+func TestInvokeEndsWithItsCall(t *testing.T) {
+	h := newHouse(t)
+	require.True(t, h.one(`probe.leave()`).OK)
+	_, err := h.left(context.Background(), "probe.who", nil)
+	var refused *packs.InvokeError
+	require.ErrorAs(t, err, &refused)
+	require.Equal(t, "not_callable", refused.Code)
+	require.NotContains(t, h.taken(), "call probe.who")
+}
+
+func TestInvokeKeepsTheRequestsDeadline(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		began := time.Now()
+		entry := h.one(`probe.call(verb="probe.sleep", params={"name":"background"})`)
+		require.Equal(t, dispatcher.CodeDeadlineExceeded, entry.Code)
+		require.Equal(t, 60*time.Second, time.Since(began))
+	})
 }
 
 func TestNestedDepth(t *testing.T) {

@@ -56,13 +56,11 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	}
 	log.params = args
 
-	// 2. The namespace, minted into the token. Always closed, whatever the fail mode. A verb called by
-	// a verb keeps the token of the call above, unless it names a namespace that is judged like any other.
-	token := op.token
-	if arg, given := args["namespace"]; token == nil || given {
-		if token, err = mint(&r.caller, arg, given); err != nil {
-			return r.refuse(&log, err)
-		}
+	// 2. The namespace, minted into the token. Always closed, whatever the fail mode.
+	arg, given := args["namespace"]
+	token, err := mint(&r.caller, op.token, arg, given)
+	if err != nil {
+		return r.refuse(&log, err)
 	}
 	log.token = token
 
@@ -124,7 +122,9 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 
 	// 5. Obligations that act before the call, in the decision's order.
 	if err := enforceBefore(op.tool, decision.Obligations); err != nil {
-		log.decision = policy.Deny.String()
+		d.log.Error("the policy asks for what cannot be carried out", "verb", op.tool, "decision_id", log.decisionID, "request_id", r.id,
+			"revision", decision.Revision, "error", err)
+		log.overruled(err)
 		return r.refuse(&log, err)
 	}
 	log.allowed = true
@@ -136,11 +136,13 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 
 	// 7. The handler. The record shows the params as they were judged, whatever it does to them.
 	log.sealed = d.record.seal(v, args)
+	nested := r.nest(ctx, op, token)
 	began := time.Now()
 	result, err := r.handle(ctx, v, &packs.Call{
 		Verb: op.tool, Params: handlerParams, Token: token, RequestID: r.id, DecisionID: log.decisionID, Time: log.started,
-		Invoke: r.invoker(op, token), Catalogue: r.d.Catalogue,
+		Invoke: nested.invoke, Catalogue: d.Catalogue,
 	})
+	nested.end()
 	log.duration = time.Since(began)
 	if err != nil {
 		return r.failed(ctx, &log, err, advisories)
@@ -150,7 +152,7 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	// one so far, and enforceBefore refuses it until its enforcer exists.
 
 	// 9. The record, then, once the record is stored, the hook.
-	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID}
+	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID, ran: true}
 	r.succeeded(&log, result)
 	return entry
 }

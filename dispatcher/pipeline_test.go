@@ -166,13 +166,14 @@ func TestObligations(t *testing.T) {
 	} {
 		t.Run("Err nobody enforces "+name, func(t *testing.T) {
 			h := newHouse(t)
-			h.decide = deny(allow(policy.AuditTag{Tag: "t"}, o))
+			h.decide = deny(policy.Decision{Verdict: policy.Allow, Reason: "ann is an admin", Obligations: []policy.Obligation{policy.AuditTag{Tag: "t"}, o}})
 			entry := h.one(`probe.echo()`)
 			require.Equal(t, dispatcher.CodePolicyError, entry.Code)
 			require.Contains(t, entry.Error, name)
 			require.NotContains(t, h.taken(), "call probe.echo")
 			require.Equal(t, "denied", h.records[0].Effect)
 			require.Equal(t, "deny", h.records[0].Decision)
+			require.Contains(t, h.records[0].Reason, name, "not the reason for which the policy allowed it")
 		})
 	}
 }

@@ -2,6 +2,7 @@ package dispatcher
 
 import (
 	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/google/uuid"
@@ -28,6 +29,39 @@ type trail struct {
 // judged takes down the gate's answer.
 func (t *trail) judged(decision policy.Decision) {
 	t.asked, t.verdict, t.decision = true, decision, decision.Verdict.String()
+}
+
+// overruled takes down that the call was refused although the policy allowed it.
+func (t *trail) overruled(err error) {
+	t.decision, t.verdict.Reason, t.verdict.Code = policy.Deny.String(), about(err), ""
+}
+
+// about says in a record why an operation was refused: which check, which param, which key. It repeats
+// nothing that would have to be sealed: params declared sensitive are no keys.
+func about(err error) string {
+	var (
+		invalid      *InvalidInput
+		denied       *PermissionDenied
+		notCallable  *NotCallable
+		conflict     *WriteConflict
+		substitution *SubstitutionError
+		cut          *interrupted
+	)
+	switch {
+	case errors.As(err, &invalid):
+		return clipTo(invalid.Message, 512)
+	case errors.As(err, &denied):
+		return denied.Reason
+	case errors.As(err, &notCallable):
+		return notCallable.Why
+	case errors.As(err, &conflict):
+		return "write key " + conflict.Key
+	case errors.As(err, &substitution):
+		return string(substitution.Reason) + " in argument " + clip(substitution.Arg)
+	case errors.As(err, &cut):
+		return cut.Error()
+	}
+	return ""
 }
 
 // The outcomes of a record.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/verbgate/verbgate/dispatcher"
 	"github.com/verbgate/verbgate/dispatcher/request"
+	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
 
@@ -53,15 +54,28 @@ func TestRecordShowsTheParamsThatWereJudged(t *testing.T) {
 }
 
 func TestRefusalRecords(t *testing.T) {
-	for ops, code := range map[string]dispatcher.Code{
-		`probe.echo(namespace=1)`:                          dispatcher.CodeInvalidNamespace,
-		`probe.echo(zz="s3cret")`:                          dispatcher.CodeInvalidParams,
-		`probe.hidden()`:                                   dispatcher.CodeNotCallable,
-		`probe.put(ids=["a","a"])`:                         dispatcher.CodeWriteConflict,
-		`probe.echo(value=$prev.x, secret="s3cret") | a()`: dispatcher.CodeSubstitutionError,
+	for ops, want := range map[string]struct {
+		code   dispatcher.Code
+		reason string
+	}{
+		`probe.echo(namespace=1)`:                          {dispatcher.CodeInvalidNamespace, "namespace must be a string, not a number"},
+		`probe.echo(zz="s3cret")`:                          {dispatcher.CodeInvalidParams, `unknown param "zz"`},
+		`probe.echo(id="long")`:                            {dispatcher.CodeInvalidParams, `check "short": too long`},
+		`probe.echo(help=1)`:                               {dispatcher.CodeInvalidParams, "help must be the literal true"},
+		`probe.hidden()`:                                   {dispatcher.CodeNotCallable, "it is internal"},
+		`probe.put(ids=["a","a"])`:                         {dispatcher.CodeWriteConflict, `write key record:"a"`},
+		`probe.echo(value=$prev.x, secret="s3cret") | a()`: {dispatcher.CodeSubstitutionError, "no_preceding_op in argument value"},
 	} {
+		code := want.code
 		h := newHouse(t)
+		h.check = func(_ context.Context, in *policy.Input) error {
+			if in.Params["id"] == "long" {
+				return &packs.CheckError{Check: "short", Message: "too long"}
+			}
+			return nil
+		}
 		h.run(ops)
+		require.Contains(t, h.records[0].Reason, want.reason, "the record says why")
 		require.Len(t, h.records, 1)
 		rec := h.records[0]
 		require.Equal(t, []any{policy.KindRefusal, "refused", "denied", "not_run", string(code)},
@@ -88,9 +102,20 @@ func TestAuditStoreDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHouse(t)
 		h.setStoreErr(errors.New("disk full"))
-		entry := h.one(`probe.echo()`)
-		require.True(t, entry.OK, "it ran before anybody knew")
-		require.Equal(t, "audit_unavailable", entry.Advisories[0].Code)
+		h.decide = func(_ context.Context, in *policy.Input) policy.Decision {
+			if in.Verb == "probe.who" {
+				return policy.Decision{Reason: "no"}
+			}
+			return policy.Decision{Verdict: policy.Allow}
+		}
+		first := h.run(`[probe.echo(), probe.who(), probe.echo(help=true)]`)
+		require.True(t, first.Results[0].OK, "it ran before anybody knew")
+		require.Equal(t, "audit_unavailable", first.Results[0].Advisories[0].Code)
+		require.Contains(t, first.Results[0].Advisories[0].Message, "ran")
+		require.Contains(t, first.Results[1].Advisories[0].Message, "did not run")
+		require.Empty(t, first.Results[2].Advisories)
+		require.Empty(t, h.events, "hooks hear of nothing that is not on record")
+		require.EqualValues(t, 2, h.Stats().RecordsLost)
 		h.taken()
 
 		env := h.run(`[probe.echo(), nope(), probe.echo(help=true), probe.echo(namespace=null)]`)
@@ -100,6 +125,7 @@ func TestAuditStoreDown(t *testing.T) {
 		require.True(t, env.Results[2].OK)
 		require.Equal(t, dispatcher.CodeInvalidNamespace, env.Results[3].Code)
 		require.Empty(t, h.taken(), "no check, no gate, no handler, no second try within the second")
+		require.EqualValues(t, 3, h.Stats().RecordsLost, "the refusal that was dropped is counted")
 
 		time.Sleep(1100 * time.Millisecond)
 		env = h.run(`[probe.echo(), probe.echo()]`)

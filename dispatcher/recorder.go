@@ -23,7 +23,8 @@ type recorder struct {
 	params  bool
 	timeout time.Duration
 	log     *slog.Logger
-	dropped *atomic.Int64
+	lost    *atomic.Int64 // records that could not be stored
+	dropped *atomic.Int64 // parse errors too many to record
 
 	mu     sync.Mutex
 	down   bool
@@ -64,6 +65,7 @@ func (r *recorder) append(ctx context.Context, batch []policy.Record) bool {
 	}
 	ran := slices.ContainsFunc(batch, func(rec policy.Record) bool { return rec.Outcome != notRun })
 	if !ran && r.isDown() && !r.probe() {
+		r.lost.Add(int64(len(batch)))
 		return false
 	}
 	return r.write(ctx, batch)
@@ -93,11 +95,14 @@ func (r *recorder) write(ctx context.Context, batch []policy.Record) bool {
 	err := r.store.Append(ctx, batch)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if err != nil {
+		r.lost.Add(int64(len(batch)))
+	}
 	switch {
 	case err != nil && !r.down:
-		r.log.Error("the audit store is down; operations are refused until it takes records again", "records_lost", len(batch), "error", err)
+		r.log.Error("the audit store is down; operations are refused until it takes records again", "records_lost", r.lost.Load(), "error", err)
 	case err == nil && r.down:
-		r.log.Info("the audit store takes records again")
+		r.log.Warn("the audit store takes records again", "records_lost", r.lost.Load())
 	}
 	if r.down = err != nil; r.down {
 		r.tried = time.Now()
@@ -137,9 +142,7 @@ func (r *recorder) start() {
 				}
 				break
 			}
-			if !r.append(context.Background(), batch) {
-				r.dropped.Add(int64(len(batch)))
-			}
+			r.append(context.Background(), batch)
 		}
 	}()
 }

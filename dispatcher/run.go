@@ -56,8 +56,11 @@ func (d *Dispatcher) Run(ctx context.Context, caller Caller, req *request.Reques
 	}
 	if !r.store(ctx) {
 		for i := range entries {
-			if entries[i].DecisionID != "" {
-				entries[i].Advisories = append(entries[i].Advisories, auditUnavailable)
+			switch {
+			case entries[i].ran:
+				entries[i].Advisories = append(entries[i].Advisories, runUnrecorded)
+			case entries[i].DecisionID != "":
+				entries[i].Advisories = append(entries[i].Advisories, refusalUnrecorded)
 			}
 		}
 	}
@@ -68,10 +71,11 @@ func (d *Dispatcher) Run(ctx context.Context, caller Caller, req *request.Reques
 func (d *Dispatcher) enter() bool {
 	d.mu.RLock()
 	defer d.mu.RUnlock()
-	if d.open {
-		d.running.Add(1)
+	if d.life != open {
+		return false
 	}
-	return d.open
+	d.running.Add(1)
+	return true
 }
 
 // refuseAll answers a request of which nothing may run.
@@ -147,10 +151,14 @@ func (r *run) refuse(log *trail, err error) Entry {
 	entry.DecisionID = log.decisionID
 	switch entry.Code {
 	case CodePermissionDenied, CodePolicyError, CodeGateUnavailable, CodeInvalidParams:
-		entry.Refused = entry.DecisionID != ""
+		entry.RefusedBy = log.decisionID
 	}
 	if entry.Code != CodeAuditUnavailable { // there is no store to tell
-		r.keep(log.record(r, entry.Code, notRun))
+		rec := log.record(r, entry.Code, notRun)
+		if rec.Kind == policy.KindRefusal {
+			rec.Reason = about(err)
+		}
+		r.keep(rec)
 	}
 	return entry
 }
@@ -167,7 +175,7 @@ func (r *run) failed(ctx context.Context, log *trail, err error, advisories []Ad
 	if !known {
 		r.d.log.Error("a verb failed", "verb", log.op.tool, "request_id", r.id, "error", err)
 	}
-	entry.DecisionID, entry.Advisories = log.decisionID, advisories
+	entry.DecisionID, entry.Advisories, entry.ran = log.decisionID, advisories, true
 	r.keep(log.record(r, entry.Code, outcomeError))
 	return entry
 }
@@ -189,11 +197,16 @@ func (r *run) keep(rec policy.Record) {
 	r.mu.Unlock()
 }
 
-// store makes the request's records durable and then tells the hooks. It goes on when the caller is
-// gone: evidence does not depend on who still listens. It reports whether the records are safe.
+// store makes the request's records durable and then tells the hooks, which hear of nothing that is not
+// on record. It goes on when the caller is gone: evidence does not depend on who still listens. It
+// reports whether the records are safe.
 func (r *run) store(ctx context.Context) bool {
 	ctx = context.WithoutCancel(ctx)
-	stored := r.d.record.append(ctx, r.records)
+	if !r.d.record.append(ctx, r.records) {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.d.limits.AuditTimeout) // for all hooks together
+	defer cancel()
 	for _, e := range r.events {
 		for _, h := range r.d.hooks {
 			if err := r.hook(ctx, h, e); err != nil {
@@ -202,12 +215,10 @@ func (r *run) store(ctx context.Context) bool {
 			}
 		}
 	}
-	return stored
+	return true
 }
 
 func (r *run) hook(ctx context.Context, h Hook, e Event) error {
-	ctx, cancel := context.WithTimeout(ctx, r.d.limits.AuditTimeout)
-	defer cancel()
 	_, err := guard(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.OnDispatch(ctx, e) })
 	var crashed *crash
 	if errors.As(err, &crashed) {
@@ -222,8 +233,12 @@ var (
 		Code: "gate_unavailable", Severity: "warning", Component: "gate",
 		Message: "the policy gate could not decide; the operation ran because the gate is configured to fail open",
 	}
-	auditUnavailable = Advisory{
+	runUnrecorded = Advisory{
 		Code: "audit_unavailable", Severity: "warning", Component: "audit",
 		Message: "the operation ran, but its audit record could not be stored",
+	}
+	refusalUnrecorded = Advisory{
+		Code: "audit_unavailable", Severity: "warning", Component: "audit",
+		Message: "the operation did not run, and its refusal could not be recorded",
 	}
 )

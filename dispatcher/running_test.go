@@ -120,11 +120,32 @@ func TestCloseEndsWhatRuns(t *testing.T) {
 		go func() { done <- h.run(`probe.sleep()`) }()
 		synctest.Wait()
 		require.NoError(t, h.Close())
-		require.Equal(t, dispatcher.CodeCancelled, (<-done).Results[0].Code)
+		ended := (<-done).Results[0]
+		require.Equal(t, dispatcher.CodeCancelled, ended.Code)
+		require.Contains(t, ended.Error, "shutting down")
 		env := h.run(`[probe.echo(), probe.echo()]`)
 		require.Equal(t, 2, env.Summary.Failed)
 		require.Contains(t, env.Results[0].Error, "shutting down")
 		h.RecordParseError(t.Context(), caller, parseError(t, `(`))
+	})
+}
+
+func TestStuckLocatorsAreNotWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		began := time.Now()
+		for range 64 {
+			require.True(t, h.one(`probe.get(id="stuck")`).OK)
+		}
+		require.Equal(t, 64*time.Second, time.Since(began))
+		require.True(t, h.one(`probe.get(id="there")`).OK)
+		require.Equal(t, 64*time.Second, time.Since(began), "past a bound nobody is asked any more")
+		require.Equal(t, policy.Unknown, h.inputs[64].Resource.Exists)
+		close(h.release)
+		synctest.Wait()
+		h.inputs = nil
+		require.True(t, h.one(`probe.get(id="there")`).OK)
+		require.Equal(t, policy.Present, h.inputs[0].Resource.Exists)
 	})
 }
 

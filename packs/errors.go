@@ -72,9 +72,11 @@ func (e *UnavailableError) Unwrap() error { return e.Err }
 // InvokeError is the refusal or failure of a verb that a handler invoked. A handler may return it as
 // it is: the caller then sees Code and Message.
 type InvokeError struct {
-	Verb    string
-	Code    string // dispatch.md 8
-	Message string
+	Verb       string
+	Code       string // dispatch.md 8
+	Message    string
+	PolicyCode string // the policy's own code, or ""
+	RefusedBy  string // the id of the decision that refused, or ""
 }
 
 func (e *InvokeError) Error() string { return fmt.Sprintf("%s: %s", e.Verb, e.Message) }

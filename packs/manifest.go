@@ -2,7 +2,7 @@ package packs
 
 import "encoding/json"
 
-// Manifest is what a pack declares (dispatch.md 9). Check validates one.
+// Manifest is what a pack declares (dispatch.md 9). Manifest.Validate checks one.
 type Manifest struct {
 	Name        string
 	Description string

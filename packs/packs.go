@@ -85,7 +85,8 @@ type Backend interface {
 
 // Handler runs one verb. The value it returns must be encodable as JSON; it is encoded once, before
 // anybody else sees it. Errors of the types in this package reach the caller with their own code;
-// any other error and any panic reach the caller as "internal", without their text.
+// any other error and any panic reach the caller as "internal", without their text. The text of an
+// error goes to the log, so it must not quote params. A handler returns soon after ctx ends.
 type Handler func(ctx context.Context, call *Call) (any, error)
 
 // Call is one operation that passed the checks and the gate.
@@ -97,7 +98,9 @@ type Call struct {
 	DecisionID string
 	Time       Time // when the operation was judged; handlers use it in place of the clock
 	// Invoke calls another verb through the whole pipeline, with the same actor and token, at most
-	// 8 deep (dispatch.md 1). The error is one of this package's types or an *InvokeError.
+	// 8 deep, and within this call: it ends with the call, and refuses once the handler has returned
+	// (dispatch.md 1). A namespace among the params can narrow the token and not leave it. The error is
+	// always an *InvokeError.
 	Invoke func(ctx context.Context, verb string, params Params) (json.RawMessage, error)
 	// Catalogue lists the public verbs this caller may know of.
 	Catalogue func() []Listing

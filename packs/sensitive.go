@@ -6,18 +6,6 @@ import "strconv"
 // that nobody can pass a text off as a seal of the gate's.
 const sealedMember = "$sealed"
 
-// SensitiveParams returns the names of the params whose values the audit store must not show, in the
-// manifest's order.
-func (v *Verb) SensitiveParams() []string {
-	var names []string
-	for i := range v.Params {
-		if v.Params[i].Sensitive {
-			names = append(names, v.Params[i].Name)
-		}
-	}
-	return names
-}
-
 // Seal returns the params as an audit record may hold them (dispatch.md 7). seal is called with the
 // path of each value that must not be shown, as params.token, and its result takes the value's place.
 // Sealed are the params declared sensitive, those not declared at all (a misspelt apikey is a secret

@@ -13,7 +13,6 @@ func TestSeal(t *testing.T) {
 	v := &packs.Verb{Params: []packs.Param{
 		{Name: "open", Type: packs.Any}, {Name: "key", Type: packs.String, Sensitive: true}, {Name: "pin", Type: packs.Integer, Sensitive: true},
 	}}
-	require.Equal(t, []string{"key", "pin"}, v.SensitiveParams())
 
 	tests := []struct {
 		name         string

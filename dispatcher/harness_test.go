@@ -41,6 +41,7 @@ type house struct {
 	release  chan struct{}
 	busy, hi int // probe.sleep calls under way, and the most there ever were
 	entered  chan string
+	left     func(context.Context, string, packs.Params) (json.RawMessage, error) // what probe.leave kept
 }
 
 func (h *house) step(format string, args ...any) {
@@ -183,7 +184,7 @@ func (p *probe) Manifest() packs.Manifest {
 			verb("probe.fail", str("how")),
 			verb("probe.sleep", str("name")),
 			verb("probe.call", str("verb"), packs.Param{Name: "params", Type: packs.Object, Description: "d"}),
-			verb("probe.who"),
+			verb("probe.who"), verb("probe.leave"),
 			verb("probe.big", packs.Param{Name: "size", Type: packs.Integer, Description: "d"}),
 			verb("probe.fan", packs.Param{Name: "times", Type: packs.Integer, Description: "d"}),
 		}, p.extra...),
@@ -203,6 +204,8 @@ func (p *probe) Locate(ctx context.Context, ref packs.ResourceRef) (packs.Locati
 	case "slow":
 		<-ctx.Done()
 		return packs.Location{}, ctx.Err()
+	case "stuck": // a pack that does not look at its context
+		<-p.h.release
 	}
 	return packs.Location{}, nil
 }
@@ -233,7 +236,13 @@ func (p *probe) handle(ctx context.Context, call *packs.Call) (any, error) {
 			"actor": call.Token.ActorKind() + ":" + call.Token.ActorID(), "can": call.Token.CanRead("elsewhere"),
 		}, nil
 	case "probe.call":
+		if call.Params.Object("params")["name"] == "background" {
+			ctx = context.Background() // a handler that forgets the context it was given
+		}
 		return call.Invoke(ctx, call.Params.String("verb"), call.Params.Object("params"))
+	case "probe.leave":
+		p.h.left = call.Invoke
+		return nil, nil
 	case "probe.big":
 		return strings.Repeat("a", int(call.Params.Int("size"))), nil
 	case "probe.fan":
