@@ -22,8 +22,10 @@ type IDRef struct {
 	Full  bool
 }
 
-// ParseIDRef reads an id in either case, with dashes in the usual places or without any. Anything else
-// is an *InvalidError about param that shows what an id looks like.
+// ParseIDRef reads an id in either case: a full one in its usual spelling, 36 characters with the dashes,
+// a prefix with or without them. A full id has one spelling so that a policy can tell it from a prefix
+// by its length: one finds records everywhere, the other does not. Anything else is an *InvalidError
+// about param that shows what an id looks like.
 func ParseIDRef(param, given string) (IDRef, error) {
 	bad := func(format string, args ...any) (IDRef, error) {
 		return IDRef{}, &InvalidError{Param: param, Message: fmt.Sprintf(format, args...) +
@@ -55,6 +57,8 @@ func ParseIDRef(param, given string) (IDRef, error) {
 		return bad("an id has %d hex digits, this has %d", idDigits, n)
 	case n < MinIDPrefix:
 		return bad("%d hex digits are too few to search by", n)
+	case n == idDigits && !dashed:
+		return bad("a full id is written with its dashes")
 	}
 	var text strings.Builder
 	for _, c := range digits {

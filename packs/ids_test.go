@@ -19,7 +19,8 @@ var idCases = []struct {
 }{
 	{name: "OK full", given: someID, text: someID, full: true},
 	{name: "OK upper case", given: strings.ToUpper(someID), text: someID, full: true},
-	{name: "OK no dashes", given: strings.ReplaceAll(someID, "-", ""), text: someID, full: true},
+	{name: "Err full without dashes", given: strings.ReplaceAll(someID, "-", ""), err: "with its dashes"},
+	{name: "OK all but one digit, no dashes", given: strings.ReplaceAll(someID, "-", "")[:31], text: someID[:35]},
 	{name: "OK eight digits", given: "1b4e28ba", text: "1b4e28ba"},
 	{name: "OK prefix in mixed case", given: "1B4e28bA", text: "1b4e28ba"},
 	{name: "OK prefix with its dash", given: "1b4e28ba-", text: "1b4e28ba"},

@@ -83,6 +83,21 @@ type Backend interface {
 	Write(ctx context.Context, fn func(*sql.Tx) error) error
 }
 
+// Within runs fn in a transaction and returns its value once the transaction has ended well. run is the
+// Read or the Write of a Backend.
+func Within[T any](ctx context.Context, run func(context.Context, func(*sql.Tx) error) error, fn func(*sql.Tx) (T, error)) (T, error) {
+	var value T
+	err := run(ctx, func(tx *sql.Tx) (err error) {
+		value, err = fn(tx)
+		return err
+	})
+	if err != nil {
+		var none T
+		return none, err
+	}
+	return value, nil
+}
+
 // Handler runs one verb. The value it returns must be encodable as JSON; it is encoded once, before
 // anybody else sees it. Errors of the types in this package reach the caller with their own code;
 // any other error and any panic reach the caller as "internal", without their text. The text of an

@@ -21,13 +21,13 @@ func (g *graph) create(ctx context.Context, call *packs.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return writing(ctx, g.store, func(tx *sql.Tx) (*record, error) { return r, insert(ctx, tx, []*record{r}) })
+		return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (*record, error) { return r, insert(ctx, tx, []*record{r}) })
 	}
 	records, err := newRecords(call)
 	if err != nil {
 		return nil, err
 	}
-	return writing(ctx, g.store, func(tx *sql.Tx) (created, error) {
+	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (created, error) {
 		out := created{Count: len(records), IDs: make([]string, len(records))}
 		for i, r := range records {
 			out.IDs[i] = r.ID

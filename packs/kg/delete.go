@@ -21,7 +21,7 @@ func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return writing(ctx, g.store, func(tx *sql.Tx) (deleted, error) {
+	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (deleted, error) {
 		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return deleted{}, err

@@ -15,7 +15,7 @@ func (g *graph) get(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return reading(ctx, g.store, func(tx *sql.Tx) (any, error) {
+	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (any, error) {
 		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ const shownCounts = 100
 // stats counts what is in the readable namespaces.
 func (g *graph) stats(ctx context.Context, call *packs.Call) (any, error) {
 	readable := call.Token.Readable()
-	return reading(ctx, g.store, func(tx *sql.Tx) (counts, error) {
+	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (counts, error) {
 		c := counts{ByEntityKind: map[string]int64{}, ByNoteKind: map[string]int64{}, ByRelation: map[string]int64{}, ByNamespace: map[string]int64{}}
 		records := &query{}
 		records.add(`SELECT r.kind, coalesce(r.sub_kind, ''), r.namespace, count(*) AS n FROM kg_records r WHERE true`)

@@ -74,7 +74,7 @@ func (g *graph) Locate(ctx context.Context, ref packs.ResourceRef) (packs.Locati
 	if err != nil {
 		return packs.Location{}, nil
 	}
-	p, err := reading(ctx, g.store, func(tx *sql.Tx) (place, error) { return find(ctx, tx, id, ref.Token.Readable()) })
+	p, err := packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (place, error) { return find(ctx, tx, id, ref.Token.Readable()) })
 	var missing *packs.NotFoundError
 	switch {
 	case errors.As(err, &missing):

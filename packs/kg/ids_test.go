@@ -51,7 +51,7 @@ func TestIDs(t *testing.T) {
 	}{
 		{name: "OK full", id: one, who: me, want: one},
 		{name: "OK full in upper case", id: strings.ToUpper(one), who: me, want: one},
-		{name: "OK full without dashes", id: strings.ReplaceAll(one, "-", ""), who: me, want: one},
+		{name: "Err full without dashes", id: strings.ReplaceAll(one, "-", ""), who: me, kind: invalid, text: "dashes"},
 		{name: "OK full resolves globally", id: far, who: me, want: far},
 		{name: "OK prefix", id: "bbbbbbbb", who: me, want: alone},
 		{name: "OK prefix in upper case", id: "BBBBBBBB", who: me, want: alone},

@@ -22,7 +22,6 @@ package kg
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"github.com/verbgate/verbgate/packs"
@@ -64,26 +63,3 @@ func (g *graph) Handlers() map[string]packs.Handler {
 
 // Close implements packs.Instance. The backend belongs to whoever opened it.
 func (g *graph) Close() error { return nil }
-
-// reading runs fn in a read transaction and returns its value.
-func reading[T any](ctx context.Context, store packs.Backend, fn func(*sql.Tx) (T, error)) (T, error) {
-	return within(ctx, store.Read, fn)
-}
-
-// writing runs fn in the write transaction and returns its value once it is durable.
-func writing[T any](ctx context.Context, store packs.Backend, fn func(*sql.Tx) (T, error)) (T, error) {
-	return within(ctx, store.Write, fn)
-}
-
-func within[T any](ctx context.Context, run func(context.Context, func(*sql.Tx) error) error, fn func(*sql.Tx) (T, error)) (T, error) {
-	var out T
-	err := run(ctx, func(tx *sql.Tx) (err error) {
-		out, err = fn(tx)
-		return err
-	})
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return out, nil
-}

@@ -32,7 +32,7 @@ func (g *graph) link(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return writing(ctx, g.store, func(tx *sql.Tx) (linked, error) {
+	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (linked, error) {
 		from, err := findRecord(ctx, tx, source, call.Token.Readable())
 		if err != nil {
 			return linked{}, err

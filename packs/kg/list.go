@@ -55,7 +55,7 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 	q.add(`)`)
 	from.apply(q, "r.seq", oldest)
 	q.add(`LIMIT ?`, limit+1)
-	return reading(ctx, g.store, func(tx *sql.Tx) (page[*record], error) {
+	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (page[*record], error) {
 		return turn(ctx, tx, q, from, limit, func(scan func(...any) error) (*record, int64, int, error) {
 			r, err := scanRecord(scan)
 			if err != nil {

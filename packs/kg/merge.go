@@ -58,7 +58,7 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 	if err != nil {
 		return nil, err
 	}
-	return writing(ctx, g.store, func(tx *sql.Tx) (merged, error) {
+	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (merged, error) {
 		into, err := mergeable(ctx, tx, call, intoID, kind)
 		if err != nil {
 			return merged{}, err

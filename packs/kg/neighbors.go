@@ -49,7 +49,7 @@ func (g *graph) neighbors(ctx context.Context, call *packs.Call) (any, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	return reading(ctx, g.store, func(tx *sql.Tx) (neighborhood, error) {
+	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (neighborhood, error) {
 		center, err := findRecord(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return neighborhood{}, err

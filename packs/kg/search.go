@@ -60,7 +60,7 @@ func (g *graph) search(ctx context.Context, call *packs.Call) (any, error) {
 	q.readable("+r.namespace", call.Token.Readable())
 	only.apply(q)
 	q.add(`ORDER BY score, r.seq DESC LIMIT ?`, limit)
-	return reading(ctx, g.store, func(tx *sql.Tx) (hits, error) {
+	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (hits, error) {
 		items, err := collect(ctx, tx, q, func(scan func(...any) error) (hit, error) {
 			var score float64
 			r, err := scanRecord(scan, &score)

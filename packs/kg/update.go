@@ -17,7 +17,7 @@ func (g *graph) update(ctx context.Context, call *packs.Call) (any, error) {
 	if len(call.Params) < 2 {
 		return nil, &packs.InvalidError{Message: "nothing to change: give at least one field beside id"}
 	}
-	return writing(ctx, g.store, func(tx *sql.Tx) (*record, error) {
+	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (*record, error) {
 		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return nil, err

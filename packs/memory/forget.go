@@ -22,7 +22,7 @@ func (m *memories) forget(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inside(ctx, m.store.Write, func(tx *sql.Tx) (forgotten, error) {
+	return packs.Within(ctx, m.store.Write, func(tx *sql.Tx) (forgotten, error) {
 		p, err := find(ctx, tx, ref, call.Token.Readable())
 		if err != nil {
 			return forgotten{}, err
@@ -43,7 +43,7 @@ func (m *memories) Locate(ctx context.Context, ref packs.ResourceRef) (packs.Loc
 	if err != nil {
 		return packs.Location{}, nil
 	}
-	p, err := inside(ctx, m.store.Read, func(tx *sql.Tx) (place, error) { return find(ctx, tx, id, ref.Token.Readable()) })
+	p, err := packs.Within(ctx, m.store.Read, func(tx *sql.Tx) (place, error) { return find(ctx, tx, id, ref.Token.Readable()) })
 	var missing *packs.NotFoundError
 	switch {
 	case errors.As(err, &missing):

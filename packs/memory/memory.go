@@ -19,7 +19,6 @@ package memory
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 
 	"github.com/verbgate/verbgate/packs"
@@ -54,17 +53,3 @@ func (m *memories) Handlers() map[string]packs.Handler {
 
 // Close implements packs.Instance. The backend belongs to whoever opened it.
 func (m *memories) Close() error { return nil }
-
-// inside runs fn in a transaction that begin makes, and returns its value when that has ended well.
-func inside[T any](ctx context.Context, begin func(context.Context, func(*sql.Tx) error) error, fn func(*sql.Tx) (T, error)) (T, error) {
-	var value T
-	err := begin(ctx, func(tx *sql.Tx) (err error) {
-		value, err = fn(tx)
-		return err
-	})
-	if err != nil {
-		var none T
-		return none, err
-	}
-	return value, nil
-}

@@ -43,7 +43,7 @@ func (m *memories) recall(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return inside(ctx, m.store.Read, func(tx *sql.Tx) (recalled, error) {
+	return packs.Within(ctx, m.store.Read, func(tx *sql.Tx) (recalled, error) {
 		s, err := take(ctx, tx, wanted, call.Token.Readable())
 		if err != nil {
 			return recalled{}, err
@@ -150,7 +150,7 @@ func (m *memories) recallScore(ctx context.Context, call *packs.Call) (any, erro
 	if err != nil {
 		return nil, err
 	}
-	return inside(ctx, m.store.Read, func(tx *sql.Tx) (explanation, error) {
+	return packs.Within(ctx, m.store.Read, func(tx *sql.Tx) (explanation, error) {
 		at, err := find(ctx, tx, ref, call.Token.Readable())
 		if err != nil {
 			return explanation{}, err

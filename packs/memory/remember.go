@@ -35,7 +35,7 @@ func (m *memories) remember(ctx context.Context, call *packs.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return inside(ctx, m.store.Write, func(tx *sql.Tx) (memory, error) {
+	return packs.Within(ctx, m.store.Write, func(tx *sql.Tx) (memory, error) {
 		about := sql.NullString{String: one.About, Valid: one.About != ""}
 		result, err := tx.ExecContext(ctx, "INSERT INTO memory_records (id, namespace, created, salience, about, tags, content) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			one.ID, one.Namespace, call.Time.UnixMicro(), one.Salience, about, string(tags), one.Content)
