@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 const (
@@ -110,7 +111,8 @@ func (c Codec) Encode(f Frame) ([]byte, error) {
 // returns dst as it was; spare capacity of dst may have been written to.
 func (c Codec) AppendEncode(dst []byte, f Frame) ([]byte, error) {
 	start := len(dst)
-	out, err := appendPayload(append(dst, 0, 0, 0, 0), f, rules{strict: c.strict})
+	out := append(slices.Grow(dst, sizeHint(f)), 0, 0, 0, 0)
+	out, err := appendPayload(out, f, rules{strict: c.strict})
 	if err != nil {
 		return dst, err
 	}

@@ -144,9 +144,9 @@ func (p *payload) checkMembers() error {
 	known := s.required | s.optional | set(mKind)
 	switch {
 	case p.hasUnknown:
-		return p.invalid(p.unknown.String(), "does not exist; see the kind's members in the protocol")
+		return p.invalid(p.unknown.String(), "does not belong to this kind; it has "+known.String())
 	case p.seen&^known != 0:
-		return p.invalid((p.seen &^ known).first().String(), "does not belong to this kind")
+		return p.invalid((p.seen &^ known).first().String(), "does not belong to this kind; it has "+known.String())
 	case s.required&^p.seen != 0:
 		return p.invalid((s.required &^ p.seen).first().String(), "is missing")
 	case p.strict && p.repeated != 0:

@@ -32,7 +32,7 @@ func ParseFrameJSON(text []byte) (Frame, error) {
 // one. Every decoded frame has this form. The error is a *CodecError, for what is no frame and for a
 // frame whose text is not UTF-8 or whose opaque value is not JSON.
 func MarshalFrameJSON(f Frame) ([]byte, error) {
-	return appendPayload(nil, f, rules{described: true})
+	return appendPayload(make([]byte, 0, sizeHint(f)), f, rules{described: true})
 }
 
 // squeeze takes the white space between tokens out of good JSON text, in place.

@@ -2,8 +2,6 @@ package wire
 
 import (
 	"encoding/json"
-	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -18,11 +16,12 @@ type encoder struct {
 	err  *CodecError // the first mistake
 }
 
-// appendPayload appends the frame's payload.
+// appendPayload appends the frame's payload. It keeps nothing of f, not even for an error's text, so
+// that a frame passed as a value need not move to the heap.
 func appendPayload(dst []byte, f Frame, r rules) ([]byte, error) {
-	e := encoder{rules: r, kind: KindOf(f), dst: slices.Grow(dst, sizeHint(f))}
+	e := encoder{rules: r, kind: KindOf(f), dst: dst}
 	if e.kind == 0 {
-		return nil, &CodecError{Fault: InvalidFields, Detail: fmt.Sprintf("%T is not one of the eleven frames", f)}
+		return nil, &CodecError{Fault: InvalidFields, Detail: "not one of the eleven frames, by value"}
 	}
 	if x, ok := f.(ErrorFrame); ok && !r.described {
 		if err := checkErrorFrame(x, r.strict); err != nil {
@@ -197,7 +196,7 @@ func (e *encoder) opaque(m member, v json.RawMessage) {
 
 // sizeHint is about how long a payload gets, so that most need one allocation.
 func sizeHint(f Frame) int {
-	const fixed = 96 // names, numbers, prefix, and a few escapes
+	const fixed = PrefixSize + 92 // names, numbers, and a few escapes
 	switch f := f.(type) {
 	case Request:
 		namespace, _ := f.Namespace.Get()

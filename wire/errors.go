@@ -60,9 +60,11 @@ type CodecError struct {
 	Max int
 	// Name is the kind UnknownFrameKind met.
 	Name string
-	// Kind is the frame's kind, for InvalidFields and the two about error frames; zero when unknown.
+	// Kind is the frame's kind, for InvalidFields, for the two about error frames and, when encoding,
+	// for InvalidJSON. It is zero for an InvalidFields of what is no frame at all.
 	Kind Kind
-	// Field is the member at fault, for InvalidFields; "" when it is none of them.
+	// Field is the name of the member at fault, for InvalidFields and, when encoding, InvalidJSON. It
+	// is a peer's text when it is no member's.
 	Field string
 	// Code is the code a fallback frame keeps, for FallbackFrameNotEncodable.
 	Code string
@@ -94,8 +96,8 @@ func (e *CodecError) Error() string {
 	case UnknownFrameKind:
 		return fmt.Sprintf("%s: %s is not a kind of this version", e.Fault, shown(e.Name))
 	case InvalidFields:
-		if e.Field == "" {
-			return fmt.Sprintf("%s: %s: %s", e.Fault, e.Kind, e.Detail)
+		if e.Kind == 0 {
+			return fmt.Sprintf("%s: %s", e.Fault, e.Detail)
 		}
 		return fmt.Sprintf("%s: %s: member %s %s", e.Fault, e.Kind, shown(e.Field), e.Detail)
 	case FallbackFrameNotEncodable:

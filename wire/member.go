@@ -1,5 +1,7 @@
 package wire
 
+import "strings"
+
 // member is a member's name, of any kind of frame.
 type member uint8
 
@@ -98,6 +100,17 @@ func (s memberSet) first() member {
 			return m
 		}
 	}
+}
+
+// String is the set's names, in the same order.
+func (s memberSet) String() string {
+	var names []string
+	for m := range members {
+		if s.has(m) {
+			names = append(names, m.String())
+		}
+	}
+	return strings.Join(names, ", ")
 }
 
 // shape is what members a kind has beside kind.
