@@ -40,6 +40,7 @@ func TestDecodeAllocatesInProportion(t *testing.T) {
 		"one-byte elements":   `{"kind":"request","id":"i","ops":"","visible_namespaces":[` + fill(`"a",`) + `""]}`,
 		"escaped elements":    `{"kind":"request","id":"i","ops":"","visible_namespaces":[` + fill(`"\n",`) + `""]}`,
 		"one escaped element": `{"kind":"request","id":"i","ops":"","visible_namespaces":["` + fill(`\n`) + `"]}`,
+		"a few escapes":       `{"kind":"request","id":"i","ops":"","visible_namespaces":["` + fill(`\n`+strings.Repeat("a", 1000)) + `"]}`,
 		"elements, then none": `{"kind":"request","id":"i","ops":"","visible_namespaces":[` + fill(`"",`) + `1]}`,
 		"the same member":     `{"kind":"cancel",` + fill(`"id":"aaaaaaaa",`) + `"id":"i"}`,
 		"unknown members":     `{"kind":"cancel",` + fill(`"a":1,`) + `"id":"i"}`,

@@ -127,6 +127,8 @@ var refused = []struct{ name, payload, message string }{
 	{"Err none is no kind", `{"kind":"none"}`, `unknown_frame_kind: "none" is not a kind of this version`},
 	{"Err a long kind is cut", `{"kind":"` + strings.Repeat("é", 40) + `"}`, `unknown_frame_kind: "` + strings.Repeat("é", 20) + `"… is not a kind of this version`},
 
+	{"Err a long kind is cut between characters", `{"kind":"x` + strings.Repeat("é", 40) + `"}`, `unknown_frame_kind: "x` + strings.Repeat("é", 19) + `"… is not a kind of this version`},
+
 	{"Err a member nobody knows", `{"kind":"cancel","id":"i","X":1}`, `invalid_fields: cancel: member "X" does not belong to this kind; it has kind, id`},
 	{"Err an escaped name too long to be one", `{"kind":"cancel","id":"i","\u0076isible_namespaces_":1}`, `invalid_fields: cancel: member "visible_namespaces_" does not belong to this kind; it has kind, id`},
 	{"Err an empty name", `{"kind":"cancel","id":"i","":1}`, `invalid_fields: cancel: member "" does not belong to this kind; it has kind, id`},

@@ -3,7 +3,6 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 )
 
@@ -213,42 +212,4 @@ func sizeHint(f Frame) int {
 	default:
 		return fixed
 	}
-}
-
-const hexDigits = "0123456789abcdef"
-
-// appendString appends valid UTF-8 as a JSON string: only what must be escaped is (wire.md 4).
-func appendString(dst []byte, s string) []byte {
-	dst = append(dst, '"')
-	start := 0
-	for i := 0; i < len(s); i++ {
-		c := s[i]
-		if c >= 0x20 && c != '"' && c != '\\' {
-			continue
-		}
-		dst = append(dst, s[start:i]...)
-		start = i + 1
-		switch c {
-		case '"', '\\':
-			dst = append(dst, '\\', c)
-		case '\b':
-			dst = append(dst, '\\', 'b')
-		case '\f':
-			dst = append(dst, '\\', 'f')
-		case '\n':
-			dst = append(dst, '\\', 'n')
-		case '\r':
-			dst = append(dst, '\\', 'r')
-		case '\t':
-			dst = append(dst, '\\', 't')
-		default:
-			dst = append(dst, '\\', 'u', '0', '0', hexDigits[c>>4], hexDigits[c&0xf])
-		}
-	}
-	return append(append(dst, s[start:]...), '"')
-}
-
-// appendQuoted is appendString for text that may not be UTF-8, which is repaired.
-func appendQuoted(dst []byte, s string) []byte {
-	return appendString(dst, strings.ToValidUTF8(s, "\ufffd"))
 }

@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -135,7 +136,11 @@ func TestEncodeBound(t *testing.T) {
 		require.Equal(t, &wire.CodecError{Fault: wire.PayloadTooLarge, Declared: 29, Max: limit}, err)
 	}
 	// The bound comes first, then what a prefix can hold.
-	large := newCodec(t, wire.Config{MaxPayload: wire.Some(1 << 33)})
+	if strconv.IntSize == 32 {
+		t.Skip("no bound above what a prefix can hold on this machine")
+	}
+	limit := int64(1 << 33)
+	large := newCodec(t, wire.Config{MaxPayload: wire.Some(int(limit))})
 	require.NoError(t, wire.CheckSize(large, 1<<32-1))
 	err := wire.CheckSize(large, 1<<32)
 	require.Equal(t, &wire.CodecError{Fault: wire.PrefixLimitExceeded, Declared: 1 << 32}, err)
@@ -208,4 +213,36 @@ func TestFrameJSON(t *testing.T) {
 	require.Equal(t, wire.InvalidFields, fault(t, err).Fault)
 	_, err = wire.MarshalFrameJSON(nil)
 	require.Equal(t, wire.InvalidFields, fault(t, err).Fault)
+}
+
+// Every character at every place of a word, and around its ends, means the same to encoding/json:
+// the scanner and the encoder look at eight bytes at once.
+func TestStringsAtEveryPlace(t *testing.T) {
+	codec := newCodec(t, wire.Config{})
+	chars := []string{"é", "€", "😀", "\ue9a2", "\u00a2", "\u2028", "\"" + "\"", "\u00a2\"", "\\\x00"}
+	for c := range 128 {
+		chars = append(chars, string(rune(c)))
+	}
+	for _, c := range chars {
+		for i := range 20 {
+			s := strings.Repeat("a", i) + c + strings.Repeat("b", 19-i)
+			b, err := codec.Encode(wire.Cancel{ID: wire.OperationID(s)})
+			require.NoError(t, err)
+			var got struct{ ID string }
+			require.NoError(t, json.Unmarshal(b[wire.PrefixSize:], &got))
+			require.Equal(t, s, got.ID)
+
+			theirs, err := json.Marshal(map[string]string{"kind": "cancel", "id": s})
+			require.NoError(t, err)
+			for _, payload := range [][]byte{theirs, b[wire.PrefixSize:]} {
+				f, err := codec.DecodePayload(payload)
+				require.NoError(t, err)
+				require.Equal(t, wire.Cancel{ID: wire.OperationID(s)}, f)
+			}
+			if c[0] < 0x20 {
+				_, err := codec.Decode(prefixed(`{"kind":"cancel","id":"` + s + `"}`))
+				require.Equal(t, wire.InvalidJSON, fault(t, err).Fault)
+			}
+		}
+	}
 }
