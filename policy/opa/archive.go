@@ -30,20 +30,25 @@ func (a archive) read(_ context.Context, lim limits) (*loaded, *listing, error) 
 	if err != nil {
 		return nil, nil, err
 	}
-	b, err := readArchive(a.path, lim)
+	raw, err := readFile(a.path, lim.bytes+1)
+	if err != nil {
+		return nil, nil, err
+	}
+	b, err := unpack(raw, lim)
 	return b, l, err
 }
 
-func readArchive(name string, lim limits) (*loaded, error) {
+// readFile reads a file, or as much of it as limit says.
+func readFile(name string, limit int64) ([]byte, error) {
 	file, err := os.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	raw, err := io.ReadAll(io.LimitReader(file, lim.bytes+1))
-	if err != nil {
-		return nil, err
-	}
+	return io.ReadAll(io.LimitReader(file, limit))
+}
+
+func unpack(raw []byte, lim limits) (*loaded, error) {
 	if int64(len(raw)) > lim.bytes {
 		return nil, tooLarge(lim.bytes)
 	}

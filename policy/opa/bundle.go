@@ -64,7 +64,14 @@ func classify(name string) fileKind {
 	return otherFile
 }
 
-// loadBundle reads a policy with OPA's own bundle reader.
+// unreadError says that a file could not be read, which says nothing about what is in it.
+type unreadError struct{ err error }
+
+func (e *unreadError) Error() string { return e.err.Error() }
+func (e *unreadError) Unwrap() error { return e.err }
+
+// loadBundle reads a policy with OPA's own bundle reader. It is an *unreadError when files, or else bytes,
+// did not arrive.
 func loadBundle(files bundle.DirectoryLoader, lim limits) (*loaded, error) {
 	rec := &recorder{DirectoryLoader: files, lim: lim, sums: map[string][sha256.Size]byte{}}
 	b, err := bundle.NewCustomReader(rec).
@@ -72,6 +79,9 @@ func loadBundle(files bundle.DirectoryLoader, lim limits) (*loaded, error) {
 		WithProcessAnnotations(true).
 		WithSizeLimitBytes(lim.bytes).
 		Read()
+	if rec.unread != nil {
+		return nil, &unreadError{rec.unread}
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -103,12 +113,16 @@ type recorder struct {
 	lim     limits
 	sums    map[string][sha256.Size]byte
 	ignored []string
+	unread  error // the first that is about reading and not about what was read
 }
 
 func (r *recorder) NextFile() (*bundle.Descriptor, error) {
 	for {
 		d, err := r.DirectoryLoader.NextFile()
 		if err != nil {
+			if err != io.EOF {
+				r.unread = err
+			}
 			return nil, err
 		}
 		next, err := r.take(d)
@@ -153,6 +167,7 @@ func (r *recorder) take(d *bundle.Descriptor) (*bundle.Descriptor, error) {
 		return nil, tooLarge(r.lim.bytes) // it did not end before
 	}
 	if err != io.EOF {
+		r.unread = err
 		return nil, err
 	}
 	r.lim.bytes -= int64(content.Len())

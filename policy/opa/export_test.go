@@ -1,6 +1,11 @@
 package opa
 
-import "github.com/open-policy-agent/opa/v1/storage"
+import (
+	"os"
+	"testing"
+
+	"github.com/open-policy-agent/opa/v1/storage"
+)
 
 // BreakStore makes every snapshot of g read from what wrap returns. It is the one fault that cannot
 // be caused from outside: the built-in store does not fail.
@@ -18,3 +23,13 @@ func SetLimit(g *Gate, n int) {
 
 // StableFor is how long a folder must look the same before it is read.
 const StableFor = stableFor
+
+// ChangeTime is when a file was changed in any way, as far as the gate can tell.
+func ChangeTime(t *testing.T, file string) int64 {
+	t.Helper()
+	info, err := os.Stat(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return changeTime(info)
+}

@@ -15,7 +15,7 @@ func (g *Gate) Open(ctx context.Context) error {
 	if err := g.must(unopened); err != nil {
 		return fmt.Errorf("open policy gate: %w", err)
 	}
-	if err := g.activate(ctx, always); err != nil {
+	if err := g.activateNow(ctx); err != nil {
 		return err
 	}
 	g.mu.Lock()
@@ -38,6 +38,14 @@ func (g *Gate) Reload(ctx context.Context) error {
 	if err := g.must(open); err != nil {
 		return fmt.Errorf("reload policy: %w", err)
 	}
+	return g.activateNow(ctx)
+}
+
+func (g *Gate) activateNow(ctx context.Context) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
 	return g.activate(ctx, always)
 }
 
@@ -81,36 +89,35 @@ func (g *Gate) Close() error {
 	return nil
 }
 
-// watch looks for changes. A policy that failed is not tried again until it changes.
+// watch looks for changes until ctx ends.
 func (g *Gate) watch(ctx context.Context) {
 	tick := time.NewTicker(g.cfg.PollInterval)
 	defer tick.Stop()
-	var lastProblem string
 	for {
 		select {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
 		}
-		src, err := g.newSource()
-		var now *listing
-		if err == nil {
-			now, err = src.list()
-		}
-		if err != nil {
-			// The place itself cannot be looked at: say so once, not at every look.
-			if err.Error() != lastProblem {
-				lastProblem = err.Error()
-				g.logFailure(g.fail(ctx, err))
-			}
-			continue
-		}
-		back := lastProblem != "" // even unchanged it is news that the place can be looked at again
-		lastProblem = ""
-		if changed, err := g.changed(ctx, now); err == nil && (changed || back) {
-			g.logFailure(g.activate(ctx, ifChanged))
+		if err := g.look(ctx); err != nil && !errors.Is(err, context.Canceled) {
+			g.cfg.Log.Error("policy not activated; the one in use stays", "error", err)
 		}
 	}
+}
+
+// look activates the policy when its place looks different from what was tried last. What was wrong
+// with the files is not tried again until they change; what could not be read is tried at every look.
+func (g *Gate) look(ctx context.Context) error {
+	if err := g.lock(ctx); err != nil {
+		return err
+	}
+	defer g.unlock()
+	if src, err := g.newSource(); err == nil {
+		if now, err := src.list(); err == nil && now.same(g.tried) {
+			return nil
+		}
+	}
+	return g.activate(ctx, ifChanged) // which finds and reports what cannot be looked at
 }
 
 // lock waits until nobody activates a policy.
@@ -125,30 +132,6 @@ func (g *Gate) lock(ctx context.Context) error {
 
 func (g *Gate) unlock() { <-g.activating }
 
-// changed reports whether the place looks different from what was tried last.
-func (g *Gate) changed(ctx context.Context, now *listing) (bool, error) {
-	if err := g.lock(ctx); err != nil {
-		return false, err
-	}
-	defer g.unlock()
-	return !now.same(g.tried), nil
-}
-
-func (g *Gate) logFailure(err error) {
-	if err != nil && !errors.Is(err, context.Canceled) {
-		g.cfg.Log.Error("policy not activated; the one in use stays", "error", err)
-	}
-}
-
-// fail reports an activation that did not get as far as reading anything.
-func (g *Gate) fail(ctx context.Context, err error) error {
-	if err := g.lock(ctx); err != nil {
-		return err
-	}
-	defer g.unlock()
-	return g.report(time.Now(), loadError(g.place(), g.caps, err))
-}
-
 func (g *Gate) place() string {
 	if g.cfg.FS != nil {
 		return fsSource{}.name()
@@ -160,24 +143,30 @@ type when bool
 
 const (
 	always    when = true
-	ifChanged when = false // do nothing when the files turn out to be those in use
+	ifChanged when = false // do nothing when the files turn out to be those in use, and say nothing twice
 )
 
-// activate reads, compiles and checks the policy and then swaps one pointer. All of it or nothing.
+// activate reads, compiles and checks the policy and then swaps one pointer. All of it or nothing. The
+// caller holds activating.
 func (g *Gate) activate(ctx context.Context, w when) error {
-	if err := g.lock(ctx); err != nil {
-		return err
-	}
-	defer g.unlock()
 	start := time.Now()
-	next, err := g.load(ctx, w)
-	switch {
-	case err != nil && ctx.Err() != nil:
+	next, seen, err := g.load(ctx, w)
+	if err != nil && ctx.Err() != nil {
 		// Nobody waits for it any more; that says nothing about the policy.
 		return fmt.Errorf("activate policy: %w", ctx.Err())
-	case err != nil:
-		return g.report(start, loadError(g.place(), g.caps, err))
-	case next == nil:
+	}
+	g.tried = seen
+	if err != nil {
+		failed := loadError(g.place(), g.caps, err)
+		said := g.problem == failed.Error()
+		g.problem = failed.Error()
+		if said && seen == nil && w == ifChanged {
+			return nil
+		}
+		return g.report(start, failed)
+	}
+	g.problem = ""
+	if next == nil {
 		g.mu.Lock()
 		g.lastError = nil
 		g.mu.Unlock()
@@ -195,8 +184,9 @@ func (g *Gate) activate(ctx context.Context, w when) error {
 	return g.report(start, nil)
 }
 
-// load returns nil when there is nothing to do. The caller holds activating.
-func (g *Gate) load(ctx context.Context, w when) (snap *snapshot, err error) {
+// load returns no snapshot when there is nothing to do. seen is what the place looked like, and nil
+// unless the outcome, good or bad, is about what is in the files. The caller holds activating.
+func (g *Gate) load(ctx context.Context, w when) (snap *snapshot, seen *listing, err error) {
 	// The engine is not trusted to survive every policy.
 	defer func() {
 		if p := recover(); p != nil {
@@ -205,22 +195,20 @@ func (g *Gate) load(ctx context.Context, w when) (snap *snapshot, err error) {
 	}()
 	src, err := g.newSource()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	read, seen, err := src.read(ctx, limits{bytes: g.cfg.MaxBytes, files: g.cfg.MaxFiles, tests: g.cfg.RunTests})
-	if seen != nil {
-		g.tried = seen
-	}
 	if err != nil {
-		return nil, err
+		return nil, seen, err
 	}
 	if current := g.current.Load(); w == ifChanged && current != nil && current.content == read.content {
-		return nil, nil
+		return nil, seen, nil
 	}
 	if len(read.ignored) > 0 {
 		g.cfg.Log.Warn("files of the policy folder are not read; data belongs into data.json or data.yaml", "files", enumerate(read.ignored))
 	}
-	return newSnapshot(ctx, read, g)
+	snap, err = newSnapshot(ctx, read, g)
+	return snap, seen, err
 }
 
 // report tells everybody how an activation ended. The caller holds activating.

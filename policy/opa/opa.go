@@ -117,8 +117,9 @@ type Gate struct {
 
 	decisions atomic.Uint64
 
-	activating chan struct{} // holds a token while one activates; guards tried
-	tried      *listing      // what the last attempt was about
+	activating chan struct{} // holds a token while one activates; guards the two below
+	tried      *listing      // the files that the last attempt judged; nil when it could not read them
+	problem    string        // why the last attempt failed; "" when it did not
 
 	mu        sync.Mutex // guards the fields below
 	life      life

@@ -25,8 +25,9 @@ const (
 type source interface {
 	// name is the place as people know it.
 	name() string
-	// read returns the policy as it is now, together with what list said of it; a folder is waited
-	// for until it is at rest.
+	// read returns the policy as it is now; a folder is waited for until it is at rest. Beside it, or
+	// beside an error that is about the policy itself, stands what list said of it. There is no listing
+	// beside an error of the system: the same files may be readable a moment later.
 	read(ctx context.Context, lim limits) (*loaded, *listing, error)
 	// list looks at what is there without reading it; nil for a source that cannot change.
 	list() (*listing, error)
@@ -44,14 +45,16 @@ type listing struct {
 	files map[string]os.FileInfo
 }
 
-// same reports whether nothing changed: names, sizes, times, and the very files.
+// same reports whether nothing changed: names, sizes, modes, times, and the very files. The time of the
+// last change of any kind is among them where the system has it: a file can be written over by one of the
+// same size and time of modification.
 func (l *listing) same(other *listing) bool {
 	if l == nil || other == nil || l.root != other.root || len(l.files) != len(other.files) {
 		return false
 	}
 	for name, a := range l.files {
 		b, ok := other.files[name]
-		if !ok || a.Size() != b.Size() || !a.ModTime().Equal(b.ModTime()) || !os.SameFile(a, b) {
+		if !ok || a.Size() != b.Size() || a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime()) || changeTime(a) != changeTime(b) || !os.SameFile(a, b) {
 			return false
 		}
 	}
@@ -89,13 +92,15 @@ func (s fsSource) read(_ context.Context, lim limits) (*loaded, *listing, error)
 	return b, nil, err
 }
 
-// folderLoader is OPA's loader for folders. Links to files are followed, hidden files left out: they
-// are what editors and volume mounts leave behind.
+// folderLoader is OPA's loader for folders. Links to files are followed. Hidden files are left out, for
+// they are what editors and volume mounts leave behind, and so is what is no part of a policy, unopened.
 func folderLoader(files fs.FS) bundle.DirectoryLoader {
 	return bundle.NewFSLoaderWithRoot(files, ".").
 		WithPathFormat(bundle.SlashRooted).
 		WithFollowSymlinks(true).
-		WithFilter(func(name string, _ os.FileInfo, _ int) bool { return isHidden(name) })
+		WithFilter(func(name string, info os.FileInfo, _ int) bool {
+			return isHidden(name) || !info.IsDir() && classify(name) == otherFile
+		})
 }
 
 func isHidden(name string) bool {
@@ -143,9 +148,14 @@ func (f folder) list() (*listing, error) {
 			// Its rules would silently be missing.
 			return fmt.Errorf("%s is a link to a folder; only links to files are followed inside a policy", name)
 		}
-		if classify(name) != otherFile {
-			l.files[name] = info
+		if classify(name) == otherFile {
+			return nil
 		}
+		if !info.Mode().IsRegular() {
+			// Opening a pipe would wait for a writer.
+			return fmt.Errorf("%s is not a regular file; take it out of the policy", name)
+		}
+		l.files[name] = info
 		return nil
 	})
 	return l, err
@@ -159,11 +169,11 @@ func (f folder) read(ctx context.Context, lim limits) (*loaded, *listing, error)
 	}
 	for range settleTries {
 		if err := sleep(ctx, stableFor); err != nil {
-			return nil, before, err
+			return nil, nil, err
 		}
 		now, err := f.list()
 		if err != nil {
-			return nil, before, err
+			return nil, nil, err
 		}
 		if !now.same(before) {
 			before = now
@@ -173,12 +183,17 @@ func (f folder) read(ctx context.Context, lim limits) (*loaded, *listing, error)
 		b, loadErr := loadBundle(folderLoader(os.DirFS(now.root)), lim)
 		after, err := f.list()
 		if err != nil {
-			return nil, now, err
+			return nil, nil, err
 		}
-		if after.same(now) {
-			return b, now, loadErr
+		if !after.same(now) {
+			before = after
+			continue
 		}
-		before = after
+		var unread *unreadError
+		if errors.As(loadErr, &unread) {
+			return nil, nil, unread.err
+		}
+		return b, now, loadErr
 	}
 	return nil, nil, errors.New("the folder keeps changing; a folder is read once it has been at rest for a moment. Roll out by renaming a link, or use a .tar.gz bundle")
 }
