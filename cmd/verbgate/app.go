@@ -118,6 +118,19 @@ func (a *app) Close() error {
 	return errors.Join(errs...)
 }
 
+// logCounters tells what has been counted since the start, a line for each part that counts.
+func (a *app) logCounters() {
+	d := a.dispatcher.Stats()
+	a.log.Info("counted by the dispatcher", "ran_without_a_decision", d.GateUnavailableAllowed, "refused_without_audit", d.AuditUnavailable,
+		"parse_errors_not_recorded", d.ParseErrorsDropped, "hook_errors", d.HookErrors)
+	g := a.gate.Status()
+	attrs := []any{"revision", g.Revision, "activated", g.ActivatedAt, "decisions", g.Decisions, "given_up", g.Abandoned, "still_running", g.Running}
+	if g.LastError != nil {
+		attrs = append(attrs, "last_activation", g.LastError)
+	}
+	a.log.Info("counted by the gate", attrs...)
+}
+
 // newGate makes the gate of the configured policy, or of the starter policy.
 func newGate(cfg *config, onActivation func(opa.Activation), log *slog.Logger) (*opa.Gate, error) {
 	gate := opa.Config{

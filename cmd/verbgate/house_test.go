@@ -42,7 +42,7 @@ var house = map[string]room{
 	"packs/memory":       {ours: []string{"packs"}, outside: []string{"github.com/google/uuid"}},
 	"packs/declarative":  {ours: []string{"packs"}, outside: []string{"github.com/goccy/go-yaml"}},
 	"packs/sqlite":       {ours: []string{"packs"}, outside: []string{"modernc.org/sqlite"}},
-	"policy/opa":         {ours: []string{"policy"}, outside: []string{"github.com/open-policy-agent/opa", "github.com/fsnotify/fsnotify"}},
+	"policy/opa":         {ours: []string{"policy"}, outside: []string{"github.com/open-policy-agent/opa"}},
 	"policy/cel":         {ours: []string{"policy", "packs"}, outside: []string{"github.com/google/cel-go"}},
 	"policy/suite":       {ours: []string{"policy", "policy/opa", "policy/cel", "dispatcher", "dispatcher/request", "packs"}},
 	"dispatcher":         {ours: []string{"policy", "packs", "dispatcher/request"}, outside: []string{"github.com/google/uuid"}},
@@ -63,7 +63,7 @@ var testOutside = []string{
 // What may stand at the top level, beside dotfiles.
 var topLevel = []string{"policy", "dispatcher", "packs", "wire", "cmd", "policytests", "go.mod", "go.sum", "README.md"}
 
-// ignored are visible top-level entries that git does not keep; see .git/info/exclude and .gitignore.
+// ignored are visible top-level entries that git does not keep; see .gitignore.
 var ignoredFiles = regexp.MustCompile(`(^verbgate$)|(\.(test|prof)$)`)
 
 const maxLines = 500
@@ -93,7 +93,7 @@ func readHouse(t *testing.T, root string) []sourceFile {
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
 			base := path.Base(rel)
-			if rel != "." && (strings.HasPrefix(base, ".") || base == "testdata" || rel == scratch) {
+			if rel != "." && (strings.HasPrefix(base, ".") || base == "testdata") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -108,9 +108,6 @@ func readHouse(t *testing.T, root string) []sourceFile {
 	require.NoError(t, err)
 	return files
 }
-
-// scratch is a folder that git ignores and that keeps modules of go.mod in use while rooms are built.
-const scratch = "zwarm"
 
 func readSource(file, rel string) (sourceFile, error) {
 	text, err := os.ReadFile(file)
@@ -242,7 +239,7 @@ func TestHouse(t *testing.T) {
 		require.NoError(t, err)
 		for _, e := range entries {
 			name := e.Name()
-			if strings.HasPrefix(name, ".") || name == scratch || ignoredFiles.MatchString(name) {
+			if strings.HasPrefix(name, ".") || ignoredFiles.MatchString(name) {
 				continue
 			}
 			require.Contains(t, topLevel, name)

@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -171,6 +172,7 @@ type mcpProgram struct {
 	t      *testing.T
 	marks  string
 	stderr *syncBuffer
+	flags  []string // before every command
 
 	url, token string // of the HTTP server, "" over stdio
 }
@@ -181,7 +183,7 @@ func newProgram(t *testing.T) *mcpProgram {
 
 // command prepares the program as a process, whose log goes to stderr.
 func (p *mcpProgram) command(args ...string) *exec.Cmd {
-	cmd := verbgateCommand(p.t, args...)
+	cmd := verbgateCommand(p.t, append(slices.Clone(p.flags), args...)...)
 	cmd.Env = append(cmd.Env, probeDir+"="+p.marks)
 	cmd.Stderr = p.stderr
 	return cmd
@@ -243,6 +245,12 @@ func (p *mcpProgram) marked(name string) string {
 		return err == nil
 	}, 30*time.Second, 5*time.Millisecond, "no mark %s; the log: %s", name, p.stderr)
 	return string(text)
+}
+
+// logged waits until that is in the log.
+func (p *mcpProgram) logged(message string) {
+	p.t.Helper()
+	require.Eventually(p.t, func() bool { return strings.Contains(p.stderr.String(), message) }, patience, 5*time.Millisecond, message)
 }
 
 // release lets the probe.sleep of that mark end.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,10 +10,16 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/verbgate/verbgate/dispatcher/audit"
+	"github.com/verbgate/verbgate/policy"
 )
 
 // mcpLines speaks to the program over stdio line by line.
@@ -94,7 +101,8 @@ func TestMCPStdoutIsProtocol(t *testing.T) {
 	require.NotEmpty(t, p.stderr.String(), "the log is on stderr")
 }
 
-// The end of stdin lets calls finish; SIGTERM cancels them. Both end the program well.
+// The end of stdin lets calls finish, and so does SIGTERM; after the one, the other cancels them. The
+// program ends well.
 func TestMCPStdioEnd(t *testing.T) {
 	t.Run("OKEndOfInput", func(t *testing.T) {
 		p := newProgram(t)
@@ -106,16 +114,130 @@ func TestMCPStdioEnd(t *testing.T) {
 		require.Contains(t, string(l.receive().Result), "released")
 		require.NoError(t, l.end())
 	})
-	t.Run("OKTerm", func(t *testing.T) {
+	for name, sig := range map[string]os.Signal{"OKInterrupt": os.Interrupt, "OKTerm": syscall.SIGTERM} {
+		t.Run(name, func(t *testing.T) {
+			p := newProgram(t)
+			l := p.lines()
+			l.send(rawCall(`1`, `probe.sleep(ms=600000, mark="m")`))
+			p.marked("m.started")
+			require.NoError(t, l.sig(sig))
+			p.logged("mcp requests under way may finish")
+			p.release("m")
+			require.Contains(t, string(l.receive().Result), "released")
+			require.Equal(t, "released", p.marked("m.ended"))
+			require.NoError(t, l.end())
+		})
+	}
+	t.Run("OKEndOfInputThenTerm", func(t *testing.T) {
+		p := newProgram(t)
+		l := p.lines("--log-level", "debug")
+		l.send(rawCall(`1`, `probe.sleep(ms=600000, mark="m")`))
+		p.marked("m.started")
+		require.NoError(t, l.in.Close())
+		p.logged("the mcp client has closed its side")
+		require.NoError(t, l.sig(syscall.SIGTERM))
+		require.Contains(t, string(l.receive().Result), `"code":"cancelled"`)
+		require.Equal(t, "cancelled", p.marked("m.ended"))
+		require.NoError(t, l.end())
+	})
+	t.Run("OKSecondEndsAtOnce", func(t *testing.T) {
 		p := newProgram(t)
 		l := p.lines()
 		l.send(rawCall(`1`, `probe.sleep(ms=600000, mark="m")`))
 		p.marked("m.started")
 		require.NoError(t, l.sig(os.Interrupt))
-		require.Contains(t, string(l.receive().Result), `"code":"cancelled"`)
-		require.Equal(t, "cancelled", p.marked("m.ended"))
-		require.NoError(t, l.end())
+		p.logged("mcp requests under way may finish")
+		ended := make(chan error, 1)
+		go func() { ended <- l.end() }() // ends with the process
+		// The first signal gives the second its power on a goroutine of its own.
+		require.Eventually(t, func() bool {
+			_ = l.sig(os.Interrupt)
+			select {
+			case err := <-ended:
+				require.Error(t, err)
+				return true
+			default:
+				return false
+			}
+		}, patience, 20*time.Millisecond)
+		require.NoFileExists(t, filepath.Join(p.marks, "m.ended"))
 	})
+}
+
+// fc-007: results of 20 MiB altogether are answered over both transports, and the connection goes on.
+// Each way costs seconds, so there is one for each client and transport; go-sdk's reads no line of
+// more than 16 MiB over stdio.
+func TestMCPLargeBatch(t *testing.T) {
+	const each = 20 << 20 / 100
+	batch := "[" + strings.TrimSuffix(strings.Repeat(fmt.Sprintf("probe.big(bytes=%d), ", each), 100), ", ") + "]"
+	for _, way := range mcpWays() {
+		if !slices.Contains([]string{"mcp-go/stdio/2025-11-25", "mcp-go/http/2025-11-25", "go-sdk/http/2026-07-28"}, way.name) {
+			continue
+		}
+		t.Run(way.name, func(t *testing.T) {
+			p := newProgram(t)
+			if way.http {
+				p.serveHTTP()
+			}
+			c := way.connect(p)
+			defer func() { require.NoError(t, c.close()) }()
+			res, err := c.call(t.Context(), ops(batch))
+			require.NoError(t, err)
+			env := res.envelope(t)
+			require.Equal(t, "success", env.Status)
+			require.Equal(t, 100, env.Summary.Succeeded)
+			for _, r := range env.Results {
+				require.Len(t, r.Result, each+len(`""`))
+			}
+			_, err = c.call(t.Context(), ops(`probe.echo(text="still here")`))
+			require.NoError(t, err)
+		})
+	}
+	t.Run("command line", func(t *testing.T) {
+		s := startServer(t, t.TempDir())
+		code, out, errs := s.ask(batch)
+		require.Equal(t, exitOK, code, errs)
+		require.Greater(t, len(out), 20<<20)
+	})
+}
+
+// A call whose client gave it up is on record as cancelled, and so is what it had been allowed.
+func TestMCPCancelAudited(t *testing.T) {
+	for _, way := range mcpWays() {
+		t.Run(way.name, func(t *testing.T) {
+			p := newProgram(t)
+			dir := t.TempDir()
+			p.flags = []string{"--data-dir", dir}
+			t.Run("session", func(t *testing.T) { // the server ends with it
+				p.t = t
+				if way.http {
+					p.serveHTTP()
+				}
+				c := way.connect(p)
+				defer func() { require.NoError(t, c.close()) }()
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() {
+					_, err := c.call(ctx, ops(`probe.sleep(ms=600000, mark="first") | probe.echo()`))
+					ended <- err
+				}()
+				p.marked("first.started")
+				cancel()
+				require.ErrorIs(t, <-ended, context.Canceled)
+				require.Equal(t, "cancelled", p.marked("first.ended"))
+				_, err := c.call(t.Context(), ops(`stats()`))
+				require.NoError(t, err)
+			})
+			records := auditRecords(t, dir, audit.Filter{Verb: "probe.sleep"})
+			require.Len(t, records, 1)
+			r := records[0]
+			require.Equal(t, policy.KindDecision, r.Kind)
+			require.Equal(t, []string{"allow", "allowed", "error", "cancelled", "mcp"}, []string{r.Decision, r.Effect, r.Outcome, r.ErrorCode, r.Source})
+			require.Equal(t, login().String(), r.Actor)
+			require.NotEmpty(t, r.DecisionID)
+			require.Empty(t, auditRecords(t, dir, audit.Filter{Verb: "probe.echo"}), "an aborted step leaves no record")
+		})
+	}
 }
 
 // A client that goes away without a word has its call cancelled, and the program ends by itself: not

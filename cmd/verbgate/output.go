@@ -5,20 +5,43 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+
+	"github.com/verbgate/verbgate/dispatcher"
 )
 
-// printJSON writes v to stdout as one JSON text: indented when a person reads it, compact in a pipe.
-func (c *cli) printJSON(v any) error {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false)
-	if c.terminal() {
-		enc.SetIndent("", "  ")
+// printEnvelope writes the answer to a request to stdout.
+func (c *cli) printEnvelope(envelope *dispatcher.Envelope) error {
+	text, err := envelope.JSON()
+	if err != nil {
+		return fmt.Errorf("encode answer: %w", err)
 	}
+	return c.printText(text)
+}
+
+// printJSON writes v, anything but an envelope, to stdout as JSON.
+func (c *cli) printJSON(v any) error {
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false)
 	if err := enc.Encode(v); err != nil {
 		return fmt.Errorf("encode answer: %w", err)
 	}
-	if _, err := c.stdout.Write(buf.Bytes()); err != nil {
+	return c.printText(text.Bytes())
+}
+
+// printText writes one JSON text to stdout: indented when a person reads it, compact in a pipe. Numbers
+// and texts keep their spelling.
+func (c *cli) printText(text []byte) error {
+	var out bytes.Buffer
+	format := json.Compact
+	if c.terminal() {
+		format = func(dst *bytes.Buffer, src []byte) error { return json.Indent(dst, src, "", "  ") }
+	}
+	if err := format(&out, bytes.TrimSpace(text)); err != nil {
+		return fmt.Errorf("read answer: %w", err)
+	}
+	out.WriteByte('\n')
+	if _, err := c.stdout.Write(out.Bytes()); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}
 	return nil

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -20,10 +18,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/verbgate/verbgate/dispatcher/request"
+	verbgatemcp "github.com/verbgate/verbgate/wire/mcp"
 )
-
-// maxTokenBytes bounds a token file; more than that is not a token.
-const maxTokenBytes = 4 << 10
 
 type remoteFlags struct{ server, tokenFile string }
 
@@ -46,7 +42,13 @@ func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) erro
 	if err != nil {
 		return &startError{err}
 	}
-	text, err := callServer(ctx, target, token, ops)
+	// A text that the parser finds too large may be too large to be sent, and is not. White space
+	// around one is no part of it.
+	var parse *request.Error
+	if _, err := request.Parse(ops); errors.As(err, &parse) && parse.Kind == request.InputTooLarge {
+		return err
+	}
+	text, err := callServer(ctx, target, token, strings.TrimSpace(ops))
 	if err != nil {
 		return remoteError(err, target, ops)
 	}
@@ -63,28 +65,16 @@ func (c *cli) token(cfg *config, f remoteFlags, target *url.URL) (string, error)
 		f.tokenFile = lookup(c.environ, envTokenFile)
 	}
 	if f.tokenFile != "" {
-		return readToken(f.tokenFile)
+		return verbgatemcp.ReadToken(f.tokenFile)
 	}
 	if !loopback(target.Hostname()) {
 		return "", nil
 	}
-	token, err := readToken(filepath.Join(cfg.DataDir, tokenFile))
+	token, err := verbgatemcp.ReadToken(filepath.Join(cfg.DataDir, tokenFile))
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil // the server may want none
 	}
 	return token, err
-}
-
-func readToken(path string) (string, error) {
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return "", fmt.Errorf("token file: %w", err)
-	}
-	token := strings.TrimSpace(string(text))
-	if token == "" || len(token) > maxTokenBytes || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return "", fmt.Errorf("token file %s does not hold a token", path)
-	}
-	return token, nil
 }
 
 // loopback reports whether a host name or address cannot but mean this machine.
@@ -162,17 +152,8 @@ func (c *cli) printRemote(text string) error {
 	if err := json.Unmarshal([]byte(text), &envelope); err != nil || envelope.Status == "" {
 		return &startError{errors.New("the server's answer is not an envelope; is it another program's URL?")}
 	}
-	var out bytes.Buffer
-	format := json.Compact
-	if c.terminal() {
-		format = func(dst *bytes.Buffer, src []byte) error { return json.Indent(dst, src, "", "  ") }
-	}
-	if err := format(&out, []byte(text)); err != nil {
-		return fmt.Errorf("read envelope: %w", err)
-	}
-	out.WriteByte('\n')
-	if _, err := c.stdout.Write(out.Bytes()); err != nil {
-		return fmt.Errorf("write answer: %w", err)
+	if err := c.printText([]byte(text)); err != nil {
+		return err
 	}
 	if envelope.Status != statusSuccess {
 		return errOperations

@@ -13,6 +13,7 @@ import (
 
 	"github.com/verbgate/verbgate/dispatcher"
 	"github.com/verbgate/verbgate/dispatcher/request"
+	"github.com/verbgate/verbgate/wire/mcp"
 )
 
 // statusSuccess is the envelope's status when every operation succeeded.
@@ -50,16 +51,23 @@ runs it. With --server it goes to a server that was started with serve --http.`,
 	return cmd
 }
 
-// readOps returns the text of the request. More than the parser takes is read no further than it
-// takes to see that.
+// maxStdin bounds what is read from stdin. White space around a text does not count towards the limit
+// of the parser, so there is room for a lot of it: as much as over MCP.
+const maxStdin = mcp.DefaultMaxBytes
+
+// readOps returns the text of the request, whole.
 func (c *cli) readOps(arg string) (string, error) {
 	if arg != "-" {
 		return arg, nil
 	}
-	// White space around the text does not count towards the limit, so there is room for some.
-	text, err := io.ReadAll(io.LimitReader(c.stdin, 2*request.MaxBytes))
+	text, err := io.ReadAll(io.LimitReader(c.stdin, maxStdin+1))
 	if err != nil {
 		return "", fmt.Errorf("read stdin: %w", err)
+	}
+	if len(text) > maxStdin {
+		// The parser cannot be asked: what was read may be a request of its own.
+		return "", &request.Error{Kind: request.InputTooLarge, Len: len(text), Max: request.MaxBytes,
+			Detail: fmt.Sprintf("stdin holds more than %d bytes and a request may have at most %d; split it into several requests", maxStdin, request.MaxBytes)}
 	}
 	return string(text), nil
 }
@@ -95,7 +103,7 @@ func (c *cli) requestWith(ctx context.Context, a *app, ops string) error {
 		return err
 	}
 	envelope := a.dispatcher.Run(ctx, caller, req)
-	if err := c.printJSON(envelope); err != nil {
+	if err := c.printEnvelope(envelope); err != nil {
 		return err
 	}
 	if envelope.Status != statusSuccess {

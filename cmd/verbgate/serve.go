@@ -31,12 +31,24 @@ Over stdio, stdout carries the protocol and nothing else, and the caller is the 
 Over HTTP, callers present the bearer token that the first start makes in the data folder; only
 loopback addresses are served. http.addr in the configuration stands in for --http.
 
-SIGINT and SIGTERM let running requests finish, a second one ends at once. SIGHUP reads the policy
-again.`,
+SIGINT and SIGTERM let running requests finish for 10 s and then cancel them, a second one ends at
+once. (Over stdio, a client that has closed its side has given up: then they are cancelled at the
+first.) SIGHUP reads the policy again and logs the counters.`,
 		Example: `  verbgate serve --stdio
   verbgate serve --http 127.0.0.1:7433`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			// Before anything takes its time: from here on no signal ends the process unasked.
+			hangup := make(chan os.Signal, 1)
+			signal.Notify(hangup, syscall.SIGHUP)
+			defer signal.Stop(hangup)
+			// A client that closes our stdout or stderr must not end the process in the middle of a
+			// call or of closing the stores: a failed write is an error like any other.
+			signal.Ignore(syscall.SIGPIPE)
+			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
+			defer stop()
+			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+
 			cfg, err := c.configuration()
 			if err != nil {
 				return err
@@ -50,17 +62,11 @@ again.`,
 			case !stdio && cfg.HTTP.Addr == "":
 				return &usageError{errors.New("serve needs to know how: --stdio, or --http ADDR as in --http 127.0.0.1:7433")}
 			}
-			log := cfg.logger(c.stderr, false)
-			// A client that closes our stdout or stderr must not end the process in the middle of a
-			// call or of closing the stores: a failed write is an error like any other.
-			signal.Ignore(syscall.SIGPIPE)
-			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
-			defer stop()
-			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			s := service{cli: c, cfg: cfg, log: cfg.logger(c.stderr, false), hangup: hangup}
 			if stdio {
-				return c.serveStdio(ctx, cfg, log)
+				return s.stdio(ctx)
 			}
-			return serveHTTP(ctx, cfg, log)
+			return s.http(ctx)
 		},
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on stdin and stdout")
@@ -68,14 +74,23 @@ again.`,
 	return cmd
 }
 
-func (c *cli) serveStdio(ctx context.Context, cfg *config, log *slog.Logger) error {
-	return serveWith(ctx, cfg, log, func(server *mcp.Server) error {
-		log.Info("serving MCP", "transport", "stdio")
-		return server.ServeStdio(ctx, c.stdin, c.stdout)
+// service is one run of serve.
+type service struct {
+	cli    *cli
+	cfg    *config
+	log    *slog.Logger
+	hangup <-chan os.Signal // SIGHUP, from the start of the process on
+}
+
+func (s service) stdio(ctx context.Context) error {
+	return s.serve(ctx, func(server *mcp.Server) error {
+		s.log.Info("serving MCP", "transport", "stdio")
+		return server.ServeStdio(ctx, s.cli.stdin, s.cli.stdout)
 	})
 }
 
-func serveHTTP(ctx context.Context, cfg *config, log *slog.Logger) error {
+func (s service) http(ctx context.Context) error {
+	cfg := s.cfg
 	addr, err := net.ResolveTCPAddr("tcp", cfg.HTTP.Addr)
 	if err != nil {
 		return &startError{fmt.Errorf("http address %q: %w; write a host and a port, as 127.0.0.1:7433", cfg.HTTP.Addr, err)}
@@ -85,16 +100,19 @@ func serveHTTP(ctx context.Context, cfg *config, log *slog.Logger) error {
 		access.Auth = mcp.AuthNone
 	}
 	// Before anything is made or opened: what may not be served leaves no trace.
-	if err := access.CheckAddr(addr); err != nil {
+	if err := mcp.CheckAddr(addr); err != nil {
 		return &startError{err}
 	}
-	return serveWith(ctx, cfg, log, func(server *mcp.Server) error {
+	return s.serve(ctx, func(server *mcp.Server) error {
 		attrs := []any{}
 		if access.Auth == mcp.AuthToken {
 			path := filepath.Join(cfg.DataDir, tokenFile)
-			token, _, err := mcp.LoadToken(path)
+			token, created, err := mcp.LoadToken(path)
 			if err != nil {
 				return &startError{err}
+			}
+			if created {
+				cfg.notices(s.cli.stderr).Info("made the bearer token that HTTP callers present", "token_file", path)
 			}
 			access.Token = token
 			attrs = append(attrs, "token_file", path)
@@ -106,53 +124,61 @@ func serveHTTP(ctx context.Context, cfg *config, log *slog.Logger) error {
 		if err != nil {
 			return &startError{fmt.Errorf("http address %s: %w", cfg.HTTP.Addr, err)}
 		}
-		log.Info("serving MCP", append([]any{"transport", "http", "url", "http://" + ln.Addr().String() + mcp.Path}, attrs...)...)
+		s.log.Info("serving MCP", append([]any{"transport", "http", "url", "http://" + ln.Addr().String() + mcp.Path}, attrs...)...)
 		return server.Serve(ctx, ln, access)
 	})
 }
 
-// serveWith opens the house, which activates the policy, runs serve with an MCP server on it, and
-// closes the house again. Meanwhile SIGHUP reads the policy again.
-func serveWith(ctx context.Context, cfg *config, log *slog.Logger, serve func(*mcp.Server) error) error {
-	a, err := openApp(ctx, cfg, log)
+// serve opens the house, which activates the policy, runs answer with an MCP server on it, and closes
+// the house again. Meanwhile SIGHUP reads the policy again.
+func (s service) serve(ctx context.Context, answer func(*mcp.Server) error) error {
+	a, err := openApp(ctx, s.cfg, s.log)
 	if err != nil {
 		return err
 	}
 	server, err := mcp.New(mcp.Config{
-		Runner:  a.dispatcher,
-		Verbs:   a.dispatcher.Catalogue(),
-		Caller:  cfg.caller(dispatcher.MCP, ""),
-		Version: version(),
-		Log:     log,
+		Runner:         a.dispatcher,
+		Verbs:          a.dispatcher.Catalogue(),
+		Caller:         s.cfg.caller(dispatcher.MCP, ""),
+		Version:        version(),
+		RequestTimeout: s.cfg.Limits.RequestTimeout,
+		Log:            s.log,
 	})
 	if err != nil {
 		return errors.Join(&startError{err}, a.Close())
 	}
-	stop := a.reloadOnHangup(ctx)
-	err = serve(server)
+	stop := a.onHangup(ctx, s.hangup)
+	err = answer(server)
 	stop()
-	log.Info("stopping")
-	return errors.Join(err, a.Close())
+	s.log.Info("stopping")
+	err = errors.Join(err, a.Close())
+	a.logCounters()
+	return err
 }
 
-// reloadOnHangup reads the policy again at every SIGHUP, until the function it returns is called.
-func (a *app) reloadOnHangup(ctx context.Context) (stop func()) {
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
+// onHangup reads the policy again and logs the counters at every SIGHUP, those included that came
+// while the house was being opened, until the function it returns is called.
+func (a *app) onHangup(ctx context.Context, hangup <-chan os.Signal) (stop func()) {
+	listening, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
-	go func() { // ends when hangup is closed
+	go func() { // ends with listening
 		defer close(ended)
-		for range hangup {
+		for {
+			select {
+			case <-listening.Done():
+				return
+			case <-hangup:
+			}
 			if err := a.gate.Reload(ctx); err != nil {
 				a.log.Error("the policy was not reloaded; the one before stays in use", "error", err)
-				continue
+			} else {
+				a.log.Info("the policy was reloaded", "revision", a.gate.Status().Revision)
 			}
-			a.log.Info("the policy was reloaded", "revision", a.gate.Status().Revision)
+			a.logCounters()
 		}
 	}()
 	return func() {
-		signal.Stop(hangup)
-		close(hangup)
+		cancel()
 		<-ended
 	}
 }

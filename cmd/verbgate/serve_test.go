@@ -41,7 +41,17 @@ type served struct {
 // startServer runs verbgate serve --http on a free port and waits until it serves.
 func startServer(t *testing.T, dir string, flags ...string) *served {
 	t.Helper()
-	args := append([]string{"--data-dir", dir, "--log-format", "json", "serve", "--http", "127.0.0.1:0"}, flags...)
+	s := launch(t, dir, append([]string{"serve", "--http", "127.0.0.1:0"}, flags...)...)
+	line := s.await("serving MCP")
+	s.url, _ = line["url"].(string)
+	s.tokenFile, _ = line["token_file"].(string)
+	return s
+}
+
+// launch runs verbgate with its log in JSON, and does not wait.
+func launch(t *testing.T, dir string, args ...string) *served {
+	t.Helper()
+	args = append([]string{"--data-dir", dir, "--log-format", "json"}, args...)
 	s := &served{t: t, cmd: verbgateCommand(t, args...), lines: make(chan map[string]any, 1000), done: make(chan error, 1), dir: dir}
 	s.cmd.Env = append(s.cmd.Env, probeDir+"="+dir)
 	stderr, err := s.cmd.StderrPipe()
@@ -61,9 +71,6 @@ func startServer(t *testing.T, dir string, flags ...string) *served {
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill() // an error means that it has ended
 	})
-	line := s.await("serving MCP")
-	s.url, _ = line["url"].(string)
-	s.tokenFile, _ = line["token_file"].(string)
 	return s
 }
 
@@ -354,6 +361,12 @@ func TestServeReload(t *testing.T) {
 	write("true")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	s.await("the policy was reloaded")
+	// The counters so far.
+	require.Equal(t, 0.0, s.await("counted by the dispatcher")["refused_without_audit"])
+	line := s.await("counted by the gate")
+	require.Equal(t, 1.0, line["decisions"])
+	require.NotEmpty(t, line["revision"])
+	require.NotContains(t, line, "last_activation")
 	code, out, _ := s.ask("stats()")
 	require.Equal(t, exitOK, code, out)
 
@@ -361,10 +374,13 @@ func TestServeReload(t *testing.T) {
 	write("nowhere")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
 	s.await("the policy was not reloaded; the one before stays in use")
+	require.Contains(t, s.await("counted by the gate")["last_activation"], "gate.rego")
 	code, out, _ = s.ask("stats()")
 	require.Equal(t, exitOK, code, out)
 
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	s.await("counted by the dispatcher")
+	require.Equal(t, 3.0, s.await("counted by the gate")["decisions"])
 	require.Equal(t, exitOK, s.end())
 
 	// Each activation is on record, with its revision, and so is the failed one.

@@ -4,14 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/verbgate/verbgate/dispatcher"
 	"github.com/verbgate/verbgate/dispatcher/request"
 )
 
 // admit turns a tool call into a ticket in the context, under which the library may handle the
-// frame's message. Parsing happens here and nowhere else. done must be called when the call has been
-// answered; it is never nil.
+// frame's message. Parsing happens here and nowhere else, and the time of the request begins. done
+// must be called when the call has been answered; it is never nil.
 func (s *Server) admit(ctx context.Context, caller dispatcher.Caller, f *frame) (_ context.Context, done func(), _ *refusal) {
 	nothing := func() {}
 	if f.intent != toolCall {
@@ -32,7 +33,7 @@ func (s *Server) admit(ctx context.Context, caller dispatcher.Caller, f *frame) 
 		s.runner.RecordParseError(ctx, caller, parse)
 		return nil, nothing, opsRefusal(f.id, parse)
 	}
-	ctx = context.WithValue(ctx, ticketKey{}, &ticket{caller: caller, req: req})
+	ctx = context.WithValue(ctx, ticketKey{}, &ticket{caller: caller, req: req, deadline: time.Now().Add(s.timeout)})
 	return ctx, func() { s.slots.leave(size) }, nil
 }
 

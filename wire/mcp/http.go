@@ -30,13 +30,6 @@ type HTTPConfig struct {
 	// port, name:port for one. AllowedOrigins are Origin values served beside the server's own.
 	AllowedHosts   []string
 	AllowedOrigins []string
-
-	// IdentityNamed says that the operator's configuration chose Auth, rather than a default. An
-	// address that is not loopback is served only then, and never anonymously.
-	IdentityNamed bool
-
-	// DrainTimeout is how long Serve lets requests finish after its context ended; 0 means 10 s.
-	DrainTimeout time.Duration
 }
 
 // Time limits of one HTTP exchange. Between reading the body and writing the answer none applies but

@@ -7,8 +7,8 @@
 // audited cannot differ, and no decoder but ours ever reads them.
 //
 // What the package does not do: it judges nothing, runs nothing and keeps no sessions. A request goes
-// to a Runner with the Caller of its connection; the refusal of internal verbs, namespaces, audit and
-// deadlines are the Runner's.
+// to a Runner with the Caller of its connection and the deadline it got on arrival; the refusal of
+// internal verbs, namespaces and audit are the Runner's.
 //
 // Invariants. Nothing of a message runs unless all of it was understood. The caller's identity comes
 // from the connection, never from a message. A client cancels its own calls and nobody else's: over
@@ -17,10 +17,12 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/mark3labs/mcp-go/server"
 
@@ -38,10 +40,12 @@ type Runner interface {
 	RecordParseError(ctx context.Context, caller dispatcher.Caller, err *request.Error)
 }
 
-// Limits that Config's zero fields stand for (request.md 7 and 8).
+// What Config's zero fields stand for (request.md 7 and 8).
 const (
-	DefaultMaxBytes    = 8 << 20
-	DefaultMaxRequests = 64
+	DefaultMaxBytes       = 8 << 20
+	DefaultMaxRequests    = 64
+	DefaultRequestTimeout = 60 * time.Second
+	DefaultDrainTimeout   = 10 * time.Second
 )
 
 // Config says what a Server serves.
@@ -57,6 +61,15 @@ type Config struct {
 	MaxBytes    int64  // the longest message, in bytes; 0 means DefaultMaxBytes
 	MaxRequests int    // requests that run at once, over all connections; 0 means DefaultMaxRequests
 
+	// RequestTimeout is how long a request may take from its arrival, the wait for its turn
+	// included; 0 means DefaultRequestTimeout. One whose time is over before its turn is given to
+	// the Runner all the same, with a context that has ended, to be answered and recorded as that.
+	RequestTimeout time.Duration
+
+	// DrainTimeout is how long a stopping Server lets requests finish before it cancels them;
+	// 0 means DefaultDrainTimeout.
+	DrainTimeout time.Duration
+
 	// Log hears of connections and faults, never of params or tokens. nil discards.
 	Log *slog.Logger
 }
@@ -68,6 +81,8 @@ type Server struct {
 	caller   dispatcher.Caller
 	protocol *server.MCPServer
 	maxBytes int64
+	timeout  time.Duration // of a request
+	drain    time.Duration
 	slots    *slots
 	log      *slog.Logger
 }
@@ -87,26 +102,27 @@ func New(cfg Config) (*Server, error) {
 	if cfg.MaxRequests < 0 {
 		problems = append(problems, fmt.Errorf("the limit of requests at once is %d, it must be positive", cfg.MaxRequests))
 	}
+	if cfg.RequestTimeout < 0 {
+		problems = append(problems, fmt.Errorf("the time limit of a request is %v, it must be positive", cfg.RequestTimeout))
+	}
+	if cfg.DrainTimeout < 0 {
+		problems = append(problems, fmt.Errorf("the time to drain is %v, it must be positive", cfg.DrainTimeout))
+	}
 	if err := errors.Join(problems...); err != nil {
 		return nil, fmt.Errorf("mcp server: %w", err)
 	}
 	s := &Server{
 		runner:   cfg.Runner,
 		caller:   cfg.Caller,
-		maxBytes: cfg.MaxBytes,
+		maxBytes: cmp.Or(cfg.MaxBytes, DefaultMaxBytes),
+		timeout:  cmp.Or(cfg.RequestTimeout, DefaultRequestTimeout),
+		drain:    cmp.Or(cfg.DrainTimeout, DefaultDrainTimeout),
+		slots:    newSlots(cmp.Or(cfg.MaxRequests, DefaultMaxRequests)),
 		log:      cfg.Log,
-	}
-	if s.maxBytes == 0 {
-		s.maxBytes = DefaultMaxBytes
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
-	n := cfg.MaxRequests
-	if n == 0 {
-		n = DefaultMaxRequests
-	}
-	s.slots = newSlots(n)
 	s.caller.Source = dispatcher.MCP
 	s.protocol = server.NewMCPServer("verbgate", cfg.Version,
 		server.WithToolCapabilities(false), // the tool never changes, so no notifications about it

@@ -26,7 +26,6 @@ type refusal struct {
 	code    int
 	message string
 	data    any
-	parse   *request.Error // set when ops did not parse, for the audit
 }
 
 // parseErrorData is the data of an ops parse error (request.md 6).
@@ -48,7 +47,7 @@ func opsRefusal(id json.RawMessage, err *request.Error) *refusal {
 	if err.HasPos {
 		data.Pos = &err.Pos
 	}
-	return &refusal{id: id, code: codeInvalidParams, message: err.Caret(), data: data, parse: err}
+	return &refusal{id: id, code: codeInvalidParams, message: err.Caret(), data: data}
 }
 
 // argumentsRefusal is the one answer to every set of arguments without a usable ops.

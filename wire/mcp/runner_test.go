@@ -3,7 +3,9 @@ package mcp_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"log/slog"
 	"runtime"
 	"sync"
 	"testing"
@@ -53,7 +55,16 @@ func (r *runner) Run(ctx context.Context, caller dispatcher.Caller, req *request
 	env := &dispatcher.Envelope{Status: "success", RequestID: "r1"}
 	for i, op := range req.Ops {
 		e := dispatcher.Entry{Tool: op.Tool, DecisionID: fmt.Sprintf("d%d", i)}
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			e.Code, e.Error = "deadline_exceeded", "deadline exceeded"
+			env.Results = append(env.Results, e)
+			continue
+		}
 		switch op.Tool {
+		case "hold": // as a handler that looks at no context
+			r.started <- op.Tool
+			<-r.release
+			e.OK, e.Result = true, json.RawMessage(`"released"`)
 		case "deny":
 			e.Code, e.Error = "permission_denied", `permission denied for verb "deny": no`
 		case "wait":
@@ -78,7 +89,7 @@ func (r *runner) Run(ctx context.Context, caller dispatcher.Caller, req *request
 		case "unasked":
 			e.OK, e.DecisionID = true, ""
 		default:
-			e.OK, e.Result = true, json.RawMessage(`{"exact":9007199254740993,"html":"<b>&"}`)
+			e.OK, e.Result = true, json.RawMessage(`{"exact":9007199254740993,"html":"<b>&\u2028"}`)
 		}
 		env.Results = append(env.Results, e)
 		env.Summary.Total++
@@ -122,6 +133,30 @@ var verbs = []packs.Listing{
 	{Verb: "get", Pack: "kg", Category: packs.Assertive, Signature: "get(id: string)", Description: "Fetch a record."},
 	{Verb: "memory.recall", Pack: "memory", Category: packs.Assertive, Signature: "memory.recall(query: string, limit?: integer)", Description: "Search memories."},
 }
+
+// logLines is a log that a test can wait for.
+type logLines struct{ messages chan string }
+
+func newLog() *logLines { return &logLines{make(chan string, 1000)} }
+
+func (l *logLines) into(c *mcp.Config) { c.Log = slog.New(l) }
+
+// await waits until that has been logged.
+func (l *logLines) await(message string) {
+	for m := range l.messages {
+		if m == message {
+			return
+		}
+	}
+}
+
+func (l *logLines) Enabled(context.Context, slog.Level) bool { return true }
+func (l *logLines) Handle(_ context.Context, r slog.Record) error {
+	l.messages <- r.Message
+	return nil
+}
+func (l *logLines) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l *logLines) WithGroup(string) slog.Handler      { return l }
 
 func testConfig(r mcp.Runner) mcp.Config {
 	cfg := mcp.Config{Runner: r, Verbs: verbs, Version: "v0.0.1"}

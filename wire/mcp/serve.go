@@ -10,39 +10,35 @@ import (
 	"time"
 )
 
-// defaultDrain is what HTTPConfig.DrainTimeout's zero stands for.
-const defaultDrain = 10 * time.Second
+// What the log says of stopping.
+const (
+	sayDraining = "mcp requests under way may finish"
+	sayLate     = "mcp requests did not finish in time; cancelling them"
+)
 
 // RemoteError says that an address other machines can reach was not served.
-type RemoteError struct {
-	Addr string
-	Why  string // one sentence on what to do instead
-}
+type RemoteError struct{ Addr string }
 
 func (e *RemoteError) Error() string {
-	return fmt.Sprintf("%s is not a loopback address: %s", e.Addr, e.Why)
+	return e.Addr + " is not a loopback address, and there is no way yet for callers on other machines to prove who they are: listen on 127.0.0.1 or [::1]"
 }
 
-// CheckAddr reports whether an address may be listened on under the configuration; the error is a
-// *RemoteError. Serve checks again.
-func (cfg HTTPConfig) CheckAddr(addr net.Addr) error {
-	switch {
-	case addrIsLoopback(addr):
+// CheckAddr reports whether an address may be listened on: a loopback address, whatever the
+// authentication, since the bearer token makes everybody who has it the user who runs the server
+// (dispatch.md 10). The error is a *RemoteError. Serve checks again.
+func CheckAddr(addr net.Addr) error {
+	if addrIsLoopback(addr) {
 		return nil
-	case cfg.Auth == AuthNone:
-		return &RemoteError{Addr: addr.String(), Why: "without authentication only 127.0.0.1 or [::1] is served"}
-	case !cfg.IdentityNamed:
-		return &RemoteError{Addr: addr.String(), Why: "the configuration must name how callers prove who they are, or listen on 127.0.0.1"}
 	}
-	return nil
+	return &RemoteError{Addr: addr.String()}
 }
 
 // Serve answers HTTP on ln until ctx ends, then lets the requests under way finish for
-// cfg.DrainTimeout, cancels those that have not, and returns nil. It closes ln.
+// Config.DrainTimeout, cancels those that have not, and returns nil. It closes ln.
 func (s *Server) Serve(ctx context.Context, ln net.Listener, cfg HTTPConfig) error {
 	h, err := s.Handler(cfg)
 	if err == nil {
-		err = cfg.CheckAddr(ln.Addr())
+		err = CheckAddr(ln.Addr())
 	}
 	if err != nil {
 		return errors.Join(err, ln.Close())
@@ -65,15 +61,12 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, cfg HTTPConfig) err
 		return fmt.Errorf("mcp over http: %w", err)
 	case <-ctx.Done():
 	}
-	drain := cfg.DrainTimeout
-	if drain == 0 {
-		drain = defaultDrain
-	}
+	s.log.Info(sayDraining, "at_most", s.drain)
 	defer func() { <-failed }()
-	if shutdown(srv, drain) == nil {
+	if shutdown(srv, s.drain) == nil {
 		return nil
 	}
-	s.log.Warn("mcp requests did not finish in time; cancelling them")
+	s.log.Warn(sayLate)
 	cancel()
 	if err := shutdown(srv, stopGrace); err != nil {
 		return errors.Join(fmt.Errorf("stop mcp over http: %w", err), srv.Close())

@@ -24,8 +24,8 @@ func TestServe(t *testing.T) {
 	start := func(ctx context.Context, t *testing.T, r *runner, drain time.Duration) (string, chan error) {
 		ln := listen(t, "127.0.0.1:0")
 		done := make(chan error, 1)
-		s := newServer(t, r)
-		go func() { done <- s.Serve(ctx, ln, mcp.HTTPConfig{Token: token, DrainTimeout: drain}) }()
+		s := newServer(t, r, func(c *mcp.Config) { c.DrainTimeout = drain })
+		go func() { done <- s.Serve(ctx, ln, mcp.HTTPConfig{Token: token}) }()
 		return "http://" + ln.Addr().String() + mcp.Path, done
 	}
 	ask := func(url, ops string) (int, string, error) {
@@ -102,18 +102,13 @@ func TestServe(t *testing.T) {
 		require.NoError(t, <-done)
 	})
 	t.Run("ErrRemote", func(t *testing.T) {
-		for _, cfg := range []mcp.HTTPConfig{{Token: token}, {Auth: mcp.AuthNone}, {Auth: mcp.AuthNone, IdentityNamed: true}} {
+		for _, cfg := range []mcp.HTTPConfig{{Token: token}, {Auth: mcp.AuthNone}} {
 			ln := listen(t, "0.0.0.0:0")
 			err := newServer(t, newRunner()).Serve(t.Context(), ln, cfg)
 			var remote *mcp.RemoteError
 			require.ErrorAs(t, err, &remote)
 			require.Error(t, ln.Close(), "it is closed")
 		}
-	})
-	t.Run("OKRemoteNamed", func(t *testing.T) {
-		ctx, stop := context.WithCancel(t.Context())
-		stop()
-		require.NoError(t, newServer(t, newRunner()).Serve(ctx, listen(t, "0.0.0.0:0"), mcp.HTTPConfig{Token: token, IdentityNamed: true}))
 	})
 	t.Run("ErrConfig", func(t *testing.T) {
 		require.ErrorContains(t, newServer(t, newRunner()).Serve(t.Context(), listen(t, "127.0.0.1:0"), mcp.HTTPConfig{}), "bearer token")

@@ -21,14 +21,19 @@ const stopGrace = 10 * time.Second
 // ServeStdio serves one client that sends a JSON-RPC message a line on in and reads answers on out.
 // Nothing else is written to out.
 //
-// It returns nil at the end of in, after the calls that were under way have been answered, and nil
-// after ctx ended, with those calls cancelled. A failed read or write is an error, and a failed write
-// cancels the calls. When it returns before the end of in, a goroutine stays behind in in.Read and ends
-// when that returns.
+// It returns nil at the end of in, after the calls that were under way have been answered. When ctx
+// ends it reads no further, lets the calls under way finish for Config.DrainTimeout, cancels those
+// that have not, and returns nil. After the end of in, the end of ctx cancels them at once: a client
+// closes its side first and has its process told to end when it has waited long enough. A failed
+// read or write is an error, and cancels the calls.
+//
+// When it returns before the end of in, a goroutine stays behind in in.Read and ends when that
+// returns.
 func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) error {
 	caller := s.caller
 	caller.Transport, caller.SessionID = "stdio", uuid.NewString()
-	ctx, stop := context.WithCancelCause(ctx)
+	// Calls outlive ctx by the time of draining.
+	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	c := &conn{server: s, caller: caller, calls: make(map[string]*underway),
 		turns: make(chan struct{}, cap(s.slots.free)), answers: make(chan answer, 256), stop: stop}
@@ -38,10 +43,16 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		defer close(written)
 		c.write(out)
 	}()
+	reading, stopReading := context.WithCancel(ctx)
+	defer stopReading()
+	defer context.AfterFunc(base, stopReading)()
 	lines := make(chan line)
-	go readLines(ctx, in, s.maxBytes, lines)
+	go readLines(reading, in, s.maxBytes, lines)
 
-	err := c.read(ctx, lines)
+	ended, err := c.read(reading, base, lines)
+	if ended {
+		s.log.Debug("the mcp client has closed its side")
+	}
 	finished := make(chan struct{})
 	go func() { // ends with the last call and the last write
 		defer close(finished)
@@ -49,22 +60,43 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 		close(c.answers)
 		<-written
 	}()
-	select {
-	case <-finished:
-	case <-ctx.Done():
-		grace := time.NewTimer(stopGrace)
-		defer grace.Stop()
-		select {
-		case <-finished:
-		case <-grace.C:
-			s.log.Warn("mcp client does not read its answers; leaving")
-		}
-	}
+	s.finish(ctx, base, stop, ended, finished)
 	var failed *writeError
-	if cause := context.Cause(ctx); errors.As(cause, &failed) {
+	if cause := context.Cause(base); errors.As(cause, &failed) {
 		return cause
 	}
 	return err
+}
+
+// finish waits until the calls have ended and been answered, and cancels them when that takes too
+// long. ended tells that there is no more input.
+func (s *Server) finish(ctx, base context.Context, stop context.CancelCauseFunc, ended bool, finished <-chan struct{}) {
+	select {
+	case <-finished:
+		return
+	case <-base.Done(): // cancelled already
+	case <-ctx.Done():
+		if !ended {
+			s.log.Info(sayDraining, "at_most", s.drain)
+			drain := time.NewTimer(s.drain)
+			defer drain.Stop()
+			select {
+			case <-finished:
+				return
+			case <-base.Done():
+			case <-drain.C:
+				s.log.Warn(sayLate)
+			}
+		}
+		stop(nil)
+	}
+	grace := time.NewTimer(stopGrace)
+	defer grace.Stop()
+	select {
+	case <-finished:
+	case <-grace.C:
+		s.log.Warn("mcp client does not read its answers; leaving")
+	}
 }
 
 // writeError is why the connection ended when the client could not be written to.
@@ -113,30 +145,31 @@ func (c *conn) write(out io.Writer) {
 	}
 }
 
-// read handles the client's messages until they or ctx end.
-func (c *conn) read(ctx context.Context, lines <-chan line) error {
-	for {
+// read handles the client's messages until they or reading end; calls run under base. ended tells
+// that there is no more input.
+func (c *conn) read(reading, base context.Context, lines <-chan line) (ended bool, err error) {
+	for reading.Err() == nil {
 		select {
-		case <-ctx.Done():
-			return nil
+		case <-reading.Done():
 		case l, open := <-lines:
 			switch {
 			case !open:
-				return nil
+				return reading.Err() == nil, nil // told to stop, readLines closes it too
 			case l.long:
-				c.refuse(ctx, c.server.tooLong())
+				c.refuse(reading, c.server.tooLong())
 			case len(bytes.TrimSpace(l.text)) > 0:
-				c.handle(ctx, l.text)
+				c.handle(reading, base, l.text)
 			}
 			if l.err != nil && !errors.Is(l.err, io.EOF) {
 				c.stop(nil)
-				return fmt.Errorf("read from the mcp client: %w", l.err)
+				return true, fmt.Errorf("read from the mcp client: %w", l.err)
 			}
 		}
 	}
+	return false, nil
 }
 
-// say sends an answer nobody waits for. It gives up when the connection stops.
+// say sends an answer nobody waits for. It gives up when the connection stops reading.
 func (c *conn) say(ctx context.Context, text []byte) {
 	select {
 	case c.answers <- answer{text: text}:
@@ -146,11 +179,11 @@ func (c *conn) say(ctx context.Context, text []byte) {
 
 func (c *conn) refuse(ctx context.Context, r *refusal) { c.say(ctx, r.encode()) }
 
-// handle deals with one message. It does not wait for calls.
-func (c *conn) handle(ctx context.Context, text []byte) {
+// handle deals with one message. It does not wait for calls, which run under base.
+func (c *conn) handle(reading, base context.Context, text []byte) {
 	f, refused := inspect(text)
 	if refused != nil {
-		c.refuse(ctx, refused)
+		c.refuse(reading, refused)
 		return
 	}
 	switch f.intent {
@@ -158,41 +191,37 @@ func (c *conn) handle(ctx context.Context, text []byte) {
 	case cancel:
 		c.cancel(f.target)
 	case plain:
-		for _, text := range c.server.handle(ctx, f) {
-			c.say(ctx, text)
+		for _, text := range c.server.handle(reading, f) {
+			c.say(reading, text)
 		}
 	case toolCall:
-		c.call(ctx, f)
+		c.call(reading, base, f)
 	}
 }
 
 // call starts a call on a goroutine of its own, which ends when its answer has been written or its
 // client has cancelled it.
-func (c *conn) call(ctx context.Context, f *frame) {
+func (c *conn) call(reading, base context.Context, f *frame) {
 	key := callKey(f.id)
-	callCtx, end := context.WithCancel(ctx)
+	callCtx, end := context.WithCancel(base)
 	self := &underway{end}
 	if !c.enlist(key, self) {
 		end()
 		// With the id, the answer would be taken for the one of the call under way.
-		c.refuse(ctx, &refusal{code: codeInvalidRequest, message: fmt.Sprintf("a call with the id %s is under way; use an id once", f.id)})
+		c.refuse(reading, &refusal{code: codeInvalidRequest, message: fmt.Sprintf("a call with the id %s is under way; use an id once", f.id)})
 		return
 	}
 	callCtx, done, refused := c.server.admit(callCtx, c.caller, f)
 	if refused != nil {
 		c.delist(key, self)
 		end()
-		c.refuse(ctx, refused)
+		c.refuse(reading, refused)
 		return
 	}
 	c.running.Go(func() {
 		defer end()
 		defer done()
-		select {
-		case c.turns <- struct{}{}:
-			defer func() { <-c.turns }()
-		case <-callCtx.Done():
-		}
+		defer c.turn(callCtx)()
 		texts := c.server.handle(callCtx, f)
 		if !c.delist(key, self) {
 			return // cancelled by the client, which expects no answer
@@ -203,6 +232,19 @@ func (c *conn) call(ctx context.Context, f *frame) {
 			<-a.done
 		}
 	})
+}
+
+// turn waits for one of the connection's turns until the call ends or its time is over; what becomes
+// of it then is for the tool to say. The function it returns gives the turn back.
+func (c *conn) turn(ctx context.Context) (giveBack func()) {
+	ctx, cancel := context.WithDeadline(ctx, deadlineOf(ctx))
+	defer cancel()
+	select {
+	case c.turns <- struct{}{}:
+		return func() { <-c.turns }
+	case <-ctx.Done():
+		return func() {}
+	}
 }
 
 // enlist makes a call known to cancel, unless its id is taken.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -361,8 +362,9 @@ func TestStdioTooManyWaiting(t *testing.T) {
 	require.Len(t, r.runs(), 1)
 }
 
-// The end of the input lets calls finish; the end of the context cancels them, and both answer.
+// The end of the input lets calls finish, the end of the context lets them finish for a while.
 func TestStdioEnd(t *testing.T) {
+	draining := func(d time.Duration) func(*mcp.Config) { return func(c *mcp.Config) { c.DrainTimeout = d } }
 	t.Run("OKEndOfInput", func(t *testing.T) {
 		r := newRunner()
 		p := dial(t, newServer(t, r))
@@ -373,11 +375,39 @@ func TestStdioEnd(t *testing.T) {
 		require.Contains(t, string(p.receive().Result), "released")
 		require.NoError(t, <-p.result)
 	})
-	t.Run("OKEndOfContext", func(t *testing.T) {
+	t.Run("OKDrains", func(t *testing.T) {
 		r := newRunner()
-		p := dial(t, newServer(t, r))
+		log := newLog()
+		p := dial(t, newServer(t, r, draining(time.Hour), log.into))
 		p.send(call(`1`, `wait()`))
 		<-r.started
+		p.stop()
+		log.await("mcp requests under way may finish")
+		require.Empty(t, r.ended)
+		p.send(call(`2`, `echo()`)) // nobody looks at it any more
+		close(r.release)
+		require.Equal(t, `1`, string(p.receive().ID))
+		require.NoError(t, <-p.result)
+		require.Len(t, r.runs(), 1)
+	})
+	t.Run("OKCancelsLate", func(t *testing.T) {
+		r := newRunner()
+		p := dial(t, newServer(t, r, draining(time.Nanosecond)))
+		p.send(call(`1`, `wait()`))
+		<-r.started
+		p.stop()
+		<-r.ended
+		require.Contains(t, string(p.receive().Result), `"code":"cancelled"`)
+		require.NoError(t, <-p.result)
+	})
+	t.Run("OKEndOfInputThenOfContext", func(t *testing.T) {
+		r := newRunner()
+		log := newLog()
+		p := dial(t, newServer(t, r, draining(time.Hour), log.into))
+		p.send(call(`1`, `wait()`))
+		<-r.started
+		require.NoError(t, p.in.Close())
+		log.await("the mcp client has closed its side")
 		p.stop()
 		<-r.ended
 		require.Contains(t, string(p.receive().Result), `"code":"cancelled"`)

@@ -32,11 +32,14 @@ func (e *TokenError) Error() string { return fmt.Sprintf("token file %s: %s", e.
 // digits, readable by its owner only. The folder must exist. created tells that it was made, which is
 // the moment to tell the operator the path; the token itself belongs on no screen.
 //
-// A file that is no regular file, that others can read, or that holds no token is a *TokenError. The
-// file is never changed.
+// A file that ReadToken refuses is a *TokenError. It is never changed.
 func LoadToken(path string) (token string, created bool, err error) {
-	token, err = readToken(path)
+	token, err = ReadToken(path)
 	if !errors.Is(err, fs.ErrNotExist) {
+		var bad *TokenError
+		if errors.As(err, &bad) {
+			bad.Why += ", or remove it to have a new one made"
+		}
 		return token, false, err
 	}
 	created, err = makeToken(path)
@@ -44,11 +47,14 @@ func LoadToken(path string) (token string, created bool, err error) {
 		return "", false, fmt.Errorf("make token file: %w", err)
 	}
 	// Read back: another process may have been first.
-	token, err = readToken(path)
+	token, err = ReadToken(path)
 	return token, created, err
 }
 
-func readToken(path string) (string, error) {
+// ReadToken reads a bearer token from a file, for those who present it as for those who ask for it.
+// A file that is no regular file, that others than its owner can read, or that holds no token is a
+// *TokenError; one that is not there is fs.ErrNotExist.
+func ReadToken(path string) (string, error) {
 	// Not followed: a link could make somebody else's file the token. Lstat before Open, so that a
 	// pipe does not block, and Stat after, so that nothing is swapped in between.
 	before, err := os.Lstat(path)
@@ -56,7 +62,7 @@ func readToken(path string) (string, error) {
 		return "", fmt.Errorf("token file: %w", err)
 	}
 	if !before.Mode().IsRegular() {
-		return "", &TokenError{path, "it is not a regular file; remove it to have a new one made"}
+		return "", &TokenError{path, "it is not a regular file; name the file itself"}
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -71,7 +77,7 @@ func readToken(path string) (string, error) {
 		return "", &TokenError{path, "it was replaced while it was opened; try again"}
 	}
 	if perm := info.Mode().Perm(); runtime.GOOS != "windows" && perm&0o077 != 0 {
-		return "", &TokenError{path, fmt.Sprintf("others can read it (mode %04o); run chmod 600, or remove it to have a new one made", perm)}
+		return "", &TokenError{path, fmt.Sprintf("others can read it (mode %04o); run chmod 600 on it", perm)}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxToken+1))
 	if err != nil {
@@ -79,14 +85,14 @@ func readToken(path string) (string, error) {
 	}
 	token := strings.TrimSpace(string(text))
 	switch {
+	case len(text) > maxToken: // before white space is taken off: the rest of the file was not read
+		return "", &TokenError{path, fmt.Sprintf("it holds more than %d bytes; put the token there and nothing else", maxToken)}
 	case token == "":
-		return "", &TokenError{path, "it is empty; remove it to have a new one made"}
-	case len(token) > maxToken:
-		return "", &TokenError{path, fmt.Sprintf("it holds more than %d bytes; remove it to have a new one made", maxToken)}
+		return "", &TokenError{path, "it is empty; put the token there"}
 	case len(token) < minToken:
-		return "", &TokenError{path, fmt.Sprintf("its token has %d characters, at least %d are needed; remove it to have a new one made", len(token), minToken)}
+		return "", &TokenError{path, fmt.Sprintf("its token has %d characters, at least %d are needed; take a longer one", len(token), minToken)}
 	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
-		return "", &TokenError{path, "its token holds characters that a header cannot carry; remove it to have a new one made"}
+		return "", &TokenError{path, "its token holds characters that a header cannot carry; put one token there and nothing else"}
 	}
 	return token, nil
 }

@@ -78,6 +78,7 @@ func TestLoadTokenFile(t *testing.T) {
 		{"ErrNUL", good + "\x00", 0o600, "a header cannot carry"},
 		{"ErrNotASCII", good + "é", 0o600, "a header cannot carry"},
 		{"ErrLong", strings.Repeat("x", 5000), 0o600, "more than 4096 bytes"},
+		{"ErrMoreAfterSpace", good + strings.Repeat(" ", 5000) + "x", 0o600, "more than 4096 bytes"}, // a prefix is no token
 		{"ErrGroup", good, 0o640, "mode 0640"},
 		{"ErrOthers", good, 0o604, "mode 0604"},
 	}
@@ -101,6 +102,12 @@ func TestLoadTokenFile(t *testing.T) {
 			require.Equal(t, path, bad.Path)
 			require.ErrorContains(t, err, tt.want)
 			require.NotContains(t, err.Error(), good)
+			require.ErrorContains(t, err, "or remove it to have a new one made")
+			// Who presents a token is told the same, but for what only the server makes.
+			_, err = mcp.ReadToken(path)
+			require.ErrorAs(t, err, &bad)
+			require.ErrorContains(t, err, tt.want)
+			require.NotContains(t, err.Error(), "remove it")
 			after, err := os.ReadFile(path)
 			require.NoError(t, err)
 			require.Equal(t, tt.content, string(after), "the file is not changed")
@@ -116,6 +123,12 @@ func TestLoadTokenFile(t *testing.T) {
 		require.NoError(t, os.Symlink("real", filepath.Join(dir, "link")))
 		_, _, err := mcp.LoadToken(filepath.Join(dir, "link"))
 		require.ErrorContains(t, err, "not a regular file")
+	})
+	t.Run("ErrNone", func(t *testing.T) {
+		path := filepath.Join(t.TempDir(), "none")
+		_, err := mcp.ReadToken(path)
+		require.ErrorIs(t, err, fs.ErrNotExist)
+		require.NoFileExists(t, path, "reading makes nothing")
 	})
 	t.Run("ErrNoFolder", func(t *testing.T) {
 		_, created, err := mcp.LoadToken(filepath.Join(t.TempDir(), "none", "http.token"))

@@ -1,12 +1,12 @@
 package mcp
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
 
@@ -79,13 +79,24 @@ Verbs:
 	return strings.TrimSuffix(b.String(), "\n")
 }
 
-// ticket is a parsed call on its way through the library to call.
+// ticket is a parsed call on its way through the library to call. It brings the deadline along, which
+// the library's context does not have: the library leaves a call whose context ended without an answer.
 type ticket struct {
-	caller dispatcher.Caller
-	req    *request.Request
+	caller   dispatcher.Caller
+	req      *request.Request
+	deadline time.Time
 }
 
 type ticketKey struct{}
+
+// deadlineOf is the deadline of the call in ctx.
+func deadlineOf(ctx context.Context) time.Time {
+	t, ok := ctx.Value(ticketKey{}).(*ticket)
+	if !ok {
+		return time.Time{}
+	}
+	return t.deadline
+}
 
 // The errors a client can get from call. The library sends their text.
 var (
@@ -101,11 +112,18 @@ func (s *Server) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallTool
 		s.log.Error("a tool call came past the filter")
 		return nil, errInternal
 	}
-	if err := s.slots.acquire(ctx); err != nil {
+	ctx, cancel := context.WithDeadline(ctx, t.deadline)
+	defer cancel()
+	var env *dispatcher.Envelope
+	switch err := s.slots.acquire(ctx); {
+	case err == nil:
+		env = s.run(ctx, t)
+		s.slots.release()
+	case errors.Is(err, context.DeadlineExceeded):
+		env = s.run(ctx, t) // runs nothing, so it needs no turn
+	default:
 		return nil, errGone
 	}
-	env := s.run(ctx, t)
-	s.slots.release()
 	if env == nil {
 		return nil, errInternal
 	}
@@ -141,13 +159,10 @@ func (s *Server) run(ctx context.Context, t *ticket) *dispatcher.Envelope {
 // toolResult is the envelope as structured content and, for clients that know only text, as the same
 // JSON in a text block.
 func toolResult(env *dispatcher.Envelope) (*mcp.CallToolResult, error) {
-	var buf bytes.Buffer
-	enc := json.NewEncoder(&buf)
-	enc.SetEscapeHTML(false) // models read the text, browsers do not
-	if err := enc.Encode(env); err != nil {
+	raw, err := env.JSON()
+	if err != nil {
 		return nil, fmt.Errorf("encode envelope: %w", err)
 	}
-	raw := bytes.TrimSuffix(buf.Bytes(), []byte("\n"))
 	ids := make([]any, len(env.Results))
 	for i := range env.Results {
 		if id := env.Results[i].DecisionID; id != "" {

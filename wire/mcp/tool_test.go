@@ -49,7 +49,10 @@ func TestResult(t *testing.T) {
 	var res toolResult
 	require.NoError(t, json.Unmarshal(p.receive().Result, &res))
 	require.Contains(t, string(res.StructuredContent), "9007199254740993", "integers stay exact")
-	require.Contains(t, res.Content[0].Text, `{"exact":9007199254740993,"html":"<b>&"}`)
+	// What a model reads has no escapes that only a browser needs, and it is the envelope's own JSON.
+	require.Equal(t, `{"results":[{"ok":true,"tool":"echo","result":{"exact":9007199254740993,"html":"<b>&\u2028"}}],`+
+		`"summary":{"total":1,"succeeded":1,"failed":0,"aborted":0},"status":"success","request_id":"r1"}`, res.Content[0].Text)
+	require.JSONEq(t, res.Content[0].Text, string(res.StructuredContent))
 	require.NoError(t, p.finish())
 }
 
@@ -93,6 +96,8 @@ func TestNew(t *testing.T) {
 		{"ErrNoActor", func(c *mcp.Config) { c.Caller.Actor.ID = "" }, "no actor"},
 		{"ErrBytes", func(c *mcp.Config) { c.MaxBytes = -1 }, "message limit"},
 		{"ErrRequests", func(c *mcp.Config) { c.MaxRequests = -1 }, "requests at once"},
+		{"ErrRequestTimeout", func(c *mcp.Config) { c.RequestTimeout = -1 }, "time limit of a request"},
+		{"ErrDrainTimeout", func(c *mcp.Config) { c.DrainTimeout = -1 }, "time to drain"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

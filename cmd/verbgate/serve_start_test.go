@@ -1,0 +1,103 @@
+package main
+
+import (
+	"bytes"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/verbgate/verbgate/dispatcher/audit"
+)
+
+// A SIGHUP that comes before anything is open is no reason to end, and is not forgotten.
+func TestServeEarlyHangup(t *testing.T) {
+	dir := t.TempDir()
+	slow := filepath.Join(dir, "slow.yaml")
+	require.NoError(t, syscall.Mkfifo(slow, 0o600))
+	s := launch(t, dir, "--config", slow, "serve", "--http", "127.0.0.1:0")
+	// This opens when the program does, and then the program waits for us.
+	w, err := os.OpenFile(slow, os.O_WRONLY, 0)
+	require.NoError(t, err)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGHUP))
+	_, err = w.WriteString("namespace: local\n")
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	s.await("serving MCP")
+	s.await("the policy was reloaded")
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, s.end())
+}
+
+// Whoever starts a server for the first time is told where its token is, whatever the level of the
+// log; afterwards there is nothing to tell.
+func TestServeTellsToken(t *testing.T) {
+	dir := t.TempDir()
+	s := launch(t, dir, "--log-level", "error", "serve", "--http", "127.0.0.1:0")
+	line := s.await("made the bearer token that HTTP callers present")
+	path := filepath.Join(dir, tokenFile)
+	require.Equal(t, path, line["token_file"])
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, s.end())
+	token, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NotContains(t, s.log.String(), strings.TrimSpace(string(token)))
+	require.Equal(t, 1, strings.Count(s.log.String(), "\n"))
+
+	addr := "127.0.0.1:" + freePort(t)
+	again := launch(t, dir, "--log-level", "error", "serve", "--http", addr)
+	require.Eventually(t, func() bool {
+		conn, err := net.Dial("tcp", addr)
+		if err == nil {
+			_ = conn.Close()
+		}
+		return err == nil
+	}, patience, 5*time.Millisecond)
+	require.NoError(t, again.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, again.end())
+	require.Empty(t, again.log.String())
+}
+
+// The configured time limit is the one that holds over MCP, be it shorter or longer than the default.
+func TestServeRequestTimeout(t *testing.T) {
+	s := startServer(t, t.TempDir(), "--set", "limits.request_timeout=50ms")
+	code, out, errs := s.ask(`probe.sleep(ms=20000)`)
+	require.Equal(t, exitFailed, code, errs)
+	require.Contains(t, out, `"code":"deadline_exceeded"`)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, s.end())
+	records := auditRecords(t, s.dir, audit.Filter{Verb: "probe.sleep"})
+	require.Len(t, records, 1)
+	require.Equal(t, "deadline_exceeded", records[0].ErrorCode)
+}
+
+// A text that is too large is refused as such before it is sent.
+func TestRequestRemoteTooLarge(t *testing.T) {
+	s := startServer(t, t.TempDir())
+	ask := func(ops string) (int, string, string) {
+		cmd := verbgateCommand(t, "--data-dir", s.dir, "request", "--server", s.url, "-")
+		cmd.Stdin = strings.NewReader(ops)
+		var out, errs bytes.Buffer
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		if err := cmd.Run(); err != nil {
+			require.IsType(t, &exec.ExitError{}, err)
+		}
+		return cmd.ProcessState.ExitCode(), out.String(), errs.String()
+	}
+	code, out, errs := ask(strings.Repeat("x", 8<<20))
+	require.Equal(t, exitBad, code, errs)
+	require.Empty(t, out)
+	require.Contains(t, errs, "may have at most 1048576; split it")
+
+	// White space around a text needs no room on the way.
+	space := strings.Repeat("\n", 3<<20)
+	code, out, errs = ask(space + "stats()" + space)
+	require.Equal(t, exitOK, code, errs)
+	require.Contains(t, out, `"tool":"stats"`)
+}
