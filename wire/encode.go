@@ -3,7 +3,24 @@ package wire
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"unicode/utf8"
+)
+
+// openings are what payloads begin with, and labels what comes before a member's value.
+var (
+	openings = func() (all [endOfKinds]string) {
+		for k, name := range kindNames {
+			all[k] = `{"kind":"` + name + `"`
+		}
+		return all
+	}()
+	labels = func() (all [members]string) {
+		for m, name := range memberNames {
+			all[m] = `,"` + name + `":`
+		}
+		return all
+	}()
 )
 
 // encoder appends one frame's payload, by the table of wire.md 3 and the spelling of wire.md 4. It
@@ -27,9 +44,7 @@ func appendPayload(dst []byte, f Frame, r rules) ([]byte, error) {
 			return nil, err
 		}
 	}
-	e.dst = append(e.dst, `{"kind":"`...)
-	e.dst = append(e.dst, e.kind.String()...)
-	e.dst = append(e.dst, '"')
+	e.dst = append(e.dst, openings[e.kind]...)
 	e.frame(f)
 	e.dst = append(e.dst, '}')
 	if e.err != nil {
@@ -118,9 +133,7 @@ func (e *encoder) fail(m member, detail string) {
 }
 
 func (e *encoder) name(m member) {
-	e.dst = append(e.dst, ',', '"')
-	e.dst = append(e.dst, memberNames[m]...)
-	e.dst = append(e.dst, '"', ':')
+	e.dst = append(e.dst, labels[m]...)
 }
 
 func (e *encoder) string(m member, s string) {
@@ -193,22 +206,46 @@ func (e *encoder) opaque(m member, v json.RawMessage) {
 	e.dst = append(e.dst, v[start:end]...)
 }
 
-// sizeHint is about how long a payload gets, so that most need one allocation.
+// sizeHint is how long a frame gets with its prefix, or a little more, so that most need one
+// allocation. Only the quotes in ops are common enough to be counted as escapes.
 func sizeHint(f Frame) int {
-	const fixed = PrefixSize + 92 // names, numbers, and a few escapes
+	const (
+		fixed  = PrefixSize + len(`{"kind":"unsubscribe_ack","id":"","topic":""}`)
+		digits = len(`18446744073709551615`)
+	)
 	switch f := f.(type) {
 	case Request:
-		namespace, _ := f.Namespace.Get()
-		actor, _ := f.ActorID.Get()
-		visible, _ := f.VisibleNamespaces.Get()
-		return fixed + 64 + len(f.ID) + len(f.Ops) + len(f.Ops)/16 + len(namespace) + len(actor) +
-			len(visible.text) + 3*len(visible.ends)
+		n := fixed + len(f.ID) + len(f.Ops) + strings.Count(f.Ops, `"`)
+		if f.DeadlineMS.Present() {
+			n += len(`,"deadline_ms":12345`)
+		}
+		if v, ok := f.Namespace.Get(); ok {
+			n += len(`,"namespace":""`) + len(v)
+		}
+		if v, ok := f.ActorID.Get(); ok {
+			n += len(`,"actor_id":""`) + len(v)
+		}
+		if v, ok := f.VisibleNamespaces.Get(); ok {
+			n += len(`,"visible_namespaces":[]`) + len(v.text) + len(`"",`)*v.Len()
+		}
+		return n
 	case Response:
 		return fixed + len(f.ID) + len(f.Result)
 	case ErrorFrame:
-		return fixed + len(f.Message)
+		id, _ := f.ID.Get()
+		return fixed + len(`,"message":""`) + len(id) + len(f.Code.String()) + len(f.Message)
+	case Cancel:
+		return fixed + len(f.ID)
+	case Subscribe:
+		return fixed + len(`,"resume_cursor":`) + digits + len(f.ID) + len(f.Topic)
+	case SubscribeAck:
+		return fixed + len(`,"start_cursor":`) + digits + len(f.ID) + len(f.Topic)
+	case Unsubscribe:
+		return fixed + len(f.ID) + len(f.Topic)
+	case UnsubscribeAck:
+		return fixed + len(f.ID) + len(f.Topic)
 	case Event:
-		return fixed + len(f.Topic) + len(f.OccurredAt) + len(f.Payload)
+		return fixed + len(`,"cursor":,"occurred_at":""`) + digits + len(f.Topic) + len(f.OccurredAt) + len(f.Payload)
 	default:
 		return fixed
 	}
