@@ -14,6 +14,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/cover"
 	"github.com/open-policy-agent/opa/v1/format"
 	"github.com/open-policy-agent/opa/v1/tester"
+	"github.com/open-policy-agent/opa/v1/topdown"
 	"github.com/stretchr/testify/require"
 )
 
@@ -27,39 +28,72 @@ type outcome struct {
 	err  error  // nil when it passed
 }
 
-// runFolder compiles the policy in dir strictly and runs its tests. uncovered lists the lines of the
-// policy, tests aside, that no test reached.
-func runFolder(dir string) (outcomes []outcome, uncovered []string, err error) {
+// report is what running the tests of a policy tells of it.
+type report struct {
+	outcomes  []outcome
+	uncovered []string        // lines of the policy, tests aside, that no test reached
+	judged    map[string]docs // by test: the documents it had judged
+}
+
+// docs are input documents, by their text.
+type docs map[string]ast.Value
+
+// listener hears the tests for their coverage, and for the documents they have judged.
+type listener struct {
+	*cover.Cover
+	test   string
+	judged map[string]docs
+}
+
+func (l *listener) TraceEvent(e topdown.Event) {
+	if rule, ok := e.Node.(*ast.Rule); ok && e.Op == topdown.EnterOp {
+		if name := rule.Ref().GroundPrefix().String(); strings.Contains(name, ".test_") {
+			l.test = name
+		}
+	}
+	if in := e.Input(); in != nil {
+		if l.judged[l.test] == nil {
+			l.judged[l.test] = docs{}
+		}
+		l.judged[l.test][in.String()] = in.Value
+	}
+	l.Cover.TraceEvent(e)
+}
+
+// runFolder compiles the policy in dir strictly and runs its tests.
+func runFolder(dir string) (*report, error) {
 	modules, store, err := tester.Load([]string{dir}, nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("load %s: %w", dir, err)
+		return nil, fmt.Errorf("load %s: %w", dir, err)
 	}
-	coverage := cover.New()
+	coverage := &listener{Cover: cover.New(), judged: map[string]docs{}}
 	compiler := ast.NewCompiler().WithStrict(true).WithEnablePrintStatements(true)
 	results, err := tester.NewRunner().
 		SetCompiler(compiler).SetStore(store).SetModules(modules).SetCoverageQueryTracer(coverage).
-		SetCoverageRuns(nil).RaiseBuiltinErrors(true).
+		SetParallel(1).RaiseBuiltinErrors(true).
 		RunTests(context.Background(), nil)
 	if err != nil {
-		return nil, nil, fmt.Errorf("compile %s: %w", dir, err)
+		return nil, fmt.Errorf("compile %s: %w", dir, err)
 	}
+	out := &report{judged: coverage.judged}
 	for r := range results {
-		outcomes = append(outcomes, outcomesOf(r)...)
+		out.outcomes = append(out.outcomes, outcomesOf(r)...)
 	}
-	if len(outcomes) == 0 {
-		return nil, nil, fmt.Errorf("%s: %w", dir, errNoTests)
+	if len(out.outcomes) == 0 {
+		return nil, fmt.Errorf("%s: %w", dir, errNoTests)
 	}
-	slices.SortFunc(outcomes, func(a, b outcome) int { return strings.Compare(a.name, b.name) })
-	for file, report := range coverage.Report(modules).Files {
+	slices.SortFunc(out.outcomes, func(a, b outcome) int { return strings.Compare(a.name, b.name) })
+	for file, lines := range coverage.Report(modules).Files {
 		if strings.HasSuffix(file, "_test.rego") {
 			continue
 		}
-		for _, r := range report.NotCovered {
-			uncovered = append(uncovered, fmt.Sprintf("%s:%d", file, r.Start.Row))
+		for _, r := range lines.NotCovered {
+			out.uncovered = append(out.uncovered, fmt.Sprintf("%s:%d", file, r.Start.Row))
 		}
 	}
-	slices.Sort(uncovered)
-	return outcomes, slices.Compact(uncovered), nil
+	slices.Sort(out.uncovered)
+	out.uncovered = slices.Compact(out.uncovered)
+	return out, nil
 }
 
 func outcomesOf(r *tester.Result) []outcome {
@@ -103,14 +137,15 @@ func TestPolicies(t *testing.T) {
 	require.Subset(t, folders, []string{"starter", "roles", "fenced_agent"})
 	for _, dir := range folders {
 		t.Run(dir, func(t *testing.T) {
-			outcomes, uncovered, err := runFolder(dir)
+			r, err := runFolder(dir)
 			require.NoError(t, err)
-			for _, o := range outcomes {
+			for _, o := range r.outcomes {
 				t.Run(o.name, func(t *testing.T) {
 					require.NoError(t, o.err, o.at)
 				})
 			}
-			require.Empty(t, uncovered, "no test reaches these lines")
+			require.Empty(t, r.uncovered, "no test reaches these lines")
+			require.Empty(t, misjudged(t, r), "these tests judge what their names do not say")
 		})
 	}
 }
@@ -178,23 +213,23 @@ func TestRunFolder(t *testing.T) {
 			for name, text := range c.files {
 				require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600))
 			}
-			outcomes, uncovered, err := runFolder(dir)
+			r, err := runFolder(dir)
 			if c.err != "" {
 				require.ErrorContains(t, err, c.err)
 				return
 			}
 			require.NoError(t, err)
 			var failed []string
-			for _, o := range outcomes {
+			for _, o := range r.outcomes {
 				if o.err != nil {
 					failed = append(failed, o.name+" "+filepath.Base(o.at))
 				}
 			}
 			require.Equal(t, c.failed, failed)
-			for i := range uncovered {
-				uncovered[i] = filepath.Base(uncovered[i])
+			for i := range r.uncovered {
+				r.uncovered[i] = filepath.Base(r.uncovered[i])
 			}
-			require.Equal(t, c.uncovered, uncovered)
+			require.Equal(t, c.uncovered, r.uncovered)
 		})
 	}
 }

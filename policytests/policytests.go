@@ -7,9 +7,11 @@
 //
 // Each is a folder that a gate can load as it is, with its Rego tests beside it. The package judges
 // nothing; its Go test runs every folder through OPA's tester, and fails for a folder without tests,
-// a rule no test reaches, and a policy that strict compilation refuses.
+// a rule no test reaches, a policy that strict compilation refuses, and a test of a document that the
+// gate never makes, unless its name begins with test_impossible_.
 //
-// Invariant: every policy denies by default, and every refusal has a reason that says what to do.
+// Invariant: every policy denies by default, and every refusal has a reason that says what to do;
+// no value that a caller chooses makes one fail. What each fences, and what not, its first lines say.
 package policytests
 
 import "embed"

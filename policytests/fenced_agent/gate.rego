@@ -5,7 +5,7 @@
 # and not by the id of a record. It destroys nothing, and it takes at most a page at a time.
 #
 # A record outside and a record that does not exist are refused alike, so that asking teaches nothing.
-# link is not among the verbs: it names two records, and a policy is shown the first one only.
+# link is not among the verbs, nor are the merges: they name two records, and a policy is shown one.
 package verbgate.gate
 
 default decision := {
@@ -115,7 +115,13 @@ too_many contains sprintf("%s needs a limit of at most %d; write limit=%d", [inp
 }
 
 too_many contains sprintf("at most %d items may be created at once; split them into several calls", [page]) if {
-	count(input.params.items) > page
+	some "items", items in input.params
+	not short(items)
+}
+
+short(items) if {
+	is_array(items)
+	count(items) <= page
 }
 
 deny(code, reason) := {"decision": "deny", "code": code, "reason": reason}

@@ -7,18 +7,23 @@
 # A call needs the verb's right in the namespace it acts in and in the namespace of the record it
 # names, and the right to read in every other namespace it may read. A verb nobody gave a right to is
 # refused. Destroying also needs a sign-in of high assurance, and is marked in the audit record.
+#
+# A policy is shown one record of a call. Verbs that name a second one are in data.unseen with the param:
+# there only a shortened id will do, for it is looked up only where the caller may read, and a full id
+# anywhere. A refusal does tell that a record exists; fenced_agent shows how to keep even that.
 package verbgate.gate
 
 default decision := {
 	"decision": "deny",
 	"code": "roles.incomplete",
-	"reason": "the call does not say who calls or where, and roles belong to somebody somewhere",
+	"reason": "the call does not say who calls or where, and roles belong to somebody somewhere; that is a fault of the server, so report it to whoever runs it",
 }
 
 decision := answer if {
 	has(right, input.token.namespace)
 	every namespace in input.token.read { has("read", namespace) }
 	record_ok
+	not unseen
 	assured
 } else := deny("roles.unknown_verb", sprintf(
 	"no right covers the verb %s; ask for it to be added to the policy's data",
@@ -26,7 +31,7 @@ decision := answer if {
 )) if {
 	not right
 } else := deny("roles.namespace", sprintf(
-	"%s needs the right to %s in namespace %q, and you have %s there",
+	"%s needs the right to %s in namespace %q, and you have %s there; name a namespace where you have it, or ask for a role in this one",
 	[input.verb, right, input.token.namespace, shown(input.token.namespace)],
 )) if {
 	not has(right, input.token.namespace)
@@ -41,10 +46,15 @@ decision := answer if {
 )) if {
 	input.resource.exists == null
 } else := deny("roles.record", sprintf(
-	"record %q is in a namespace where you have no right to %s",
+	"record %q is in a namespace where you have no right to %s; ask for a role there, or look for another record with search or list",
 	[input.resource.id, right],
 )) if {
 	not record_ok
+} else := deny("roles.unseen", sprintf(
+	"nobody can tell this policy where the full id in %s leads; give only its first 23 characters, which are looked for where you may read",
+	[unseen],
+)) if {
+	unseen
 } else := deny("roles.assurance", sprintf(
 	"%s cannot be undone and needs a sign-in of high assurance; sign in again with a second factor",
 	[input.verb],
@@ -99,6 +109,18 @@ record_ok if input.resource.exists == false
 record_ok if {
 	input.resource.exists == true
 	has(right, input.resource.namespace)
+}
+
+# The param with a second record that could be anywhere. A full id has 32 hex digits, however it is spelled;
+# what has fewer characters of any kind is none.
+unseen := param if {
+	param := data.unseen[input.verb]
+	not shortened(param)
+}
+
+shortened(param) if {
+	is_string(input.params[param])
+	count(input.params[param]) < 32
 }
 
 assured if right != "destroy"
