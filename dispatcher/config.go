@@ -44,6 +44,9 @@ const (
 	maxVia    = 8    // verbs above a nested call
 	maxNested = 1000 // nested calls of one request, all operations together
 
+	maxEvents     = 1000     // an operation emits
+	maxEventBytes = 64 << 10 // of an event's payload as JSON
+
 	maxLocating = 64 // look-ups of records at once in the process, given up ones included
 )
 

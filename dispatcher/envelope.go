@@ -48,6 +48,7 @@ type Entry struct {
 	// of a verb it called. The encoded entry shows it as decision_id.
 	RefusedBy string
 	ran       bool // its handler began
+	writes    bool // its verb changes something
 }
 
 // Advisory is a remark beside a result.

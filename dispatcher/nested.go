@@ -9,9 +9,13 @@ import (
 	"sync"
 
 	"github.com/verbgate/verbgate/packs"
+	"github.com/verbgate/verbgate/policy"
 )
 
-// nesting lets one running verb call other verbs: through the same pipeline, for the same actor, with
+// nesting is what a running verb can reach besides its params: other verbs and the subscribers of its
+// topics. It lasts as long as the handler does.
+//
+// It lets the verb call other verbs: through the same pipeline, for the same actor, with
 // the same token, within the outer request's deadline (dispatch.md 1). Whatever refuses the nested call
 // refuses it as it would refuse the caller's own.
 type nesting struct {
@@ -21,13 +25,16 @@ type nesting struct {
 	ctx   context.Context // of the verb's own call; every nested call ends with it
 	stop  context.CancelFunc
 
-	mu    sync.Mutex // guards ended, and calls.Add against end
-	ended bool
-	calls sync.WaitGroup
+	topics []string // the pack's
+
+	mu     sync.Mutex // guards ended and events, and calls.Add against end
+	ended  bool
+	events []policy.Event
+	calls  sync.WaitGroup
 }
 
-func (r *run) nest(ctx context.Context, above operation, token *Token) *nesting {
-	n := &nesting{r: r, above: above, token: token}
+func (r *run) nest(ctx context.Context, above operation, v *verb, token *Token) *nesting {
+	n := &nesting{r: r, above: above, token: token, topics: v.pack.manifest.Topics}
 	n.ctx, n.stop = context.WithCancel(ctx)
 	return n
 }
@@ -82,6 +89,30 @@ func (n *nesting) invoke(ctx context.Context, tool string, params packs.Params) 
 	return nil, &packs.InvokeError{
 		Verb: tool, Code: string(entry.Code), Message: fmt.Sprint(entry.Error), PolicyCode: entry.PolicyCode, RefusedBy: entry.RefusedBy,
 	}
+}
+
+// emit is packs.Call.Emit.
+func (n *nesting) emit(topic string, payload any) error {
+	if !slices.Contains(n.topics, topic) {
+		return fmt.Errorf("emit: the pack declares no topic %q", topic)
+	}
+	text, err := encode(payload)
+	if err != nil {
+		return fmt.Errorf("emit %s: %w", topic, err)
+	}
+	if len(text) > maxEventBytes {
+		return fmt.Errorf("emit %s: the payload has %d bytes, at most %d are allowed", topic, len(text), maxEventBytes)
+	}
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	switch {
+	case n.ended:
+		return fmt.Errorf("emit %s: the verb has ended", topic)
+	case len(n.events) >= maxEvents:
+		return fmt.Errorf("emit %s: one operation emits at most %d events", topic, maxEvents)
+	}
+	n.events = append(n.events, policy.Event{Topic: topic, Payload: text})
+	return nil
 }
 
 func refusal(tool, why string) error {

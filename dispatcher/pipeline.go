@@ -136,11 +136,11 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 
 	// 7. The handler. The record shows the params as they were judged, whatever it does to them.
 	log.sealed = d.record.seal(v, args)
-	nested := r.nest(ctx, op, token)
+	nested := r.nest(ctx, op, v, token)
 	began := time.Now()
 	result, err := r.handle(ctx, v, &packs.Call{
 		Verb: op.tool, Params: handlerParams, Token: token, RequestID: r.id, DecisionID: log.decisionID, Time: log.started,
-		Invoke: nested.invoke, Catalogue: d.Catalogue,
+		Invoke: nested.invoke, Emit: nested.emit, Catalogue: d.Catalogue,
 	})
 	nested.end()
 	log.duration = time.Since(began)
@@ -152,8 +152,8 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	// one so far, and enforceBefore refuses it until its enforcer exists.
 
 	// 9. The record, then, once the record is stored, the hook.
-	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID, ran: true}
-	r.succeeded(&log, result)
+	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID, ran: true, writes: v.Writes}
+	r.succeeded(&log, result, nested.events)
 	return entry
 }
 

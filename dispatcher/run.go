@@ -181,8 +181,9 @@ func (r *run) failed(ctx context.Context, log *trail, err error, advisories []Ad
 }
 
 // succeeded keeps the record of an operation, and what its hooks will hear.
-func (r *run) succeeded(log *trail, result json.RawMessage) {
+func (r *run) succeeded(log *trail, result json.RawMessage, events []policy.Event) {
 	rec := log.record(r, "", outcomeSuccess)
+	rec.Events = events
 	r.keep(rec)
 	if len(r.d.hooks) > 0 {
 		r.mu.Lock()

@@ -117,6 +117,11 @@ type Call struct {
 	// (dispatch.md 1). A namespace among the params can narrow the token and not leave it. The error is
 	// always an *InvokeError.
 	Invoke func(ctx context.Context, verb string, params Params) (json.RawMessage, error)
+	// Emit tells the subscribers of a topic of the pack's manifest that something happened. The event is
+	// stored with the operation's record, so it is told only when the operation succeeded and is on
+	// record. payload must be encodable as JSON, at most 64 KiB of it. It refuses once the handler has
+	// returned. An error is a mistake of the pack's.
+	Emit func(topic string, payload any) error
 	// Catalogue lists the public verbs this caller may know of.
 	Catalogue func() []Listing
 }

@@ -46,6 +46,14 @@ type Record struct {
 	Gate        string          `json:"gate,omitempty"`
 	Revision    string          `json:"revision,omitempty"`
 	Params      json.RawMessage `json:"params,omitempty"` // sealed already where they must be
+	Events      []Event         `json:"-"`                // what the operation tells subscribers; stored with the record
+}
+
+// Event is something an operation did that subscribers of Topic hear of. Its namespace and its time are
+// those of the Record that carries it.
+type Event struct {
+	Topic   string
+	Payload json.RawMessage
 }
 
 // MarshalJSON is the record as dispatch.md 7 shows it: with duration_us, and with [] for no
