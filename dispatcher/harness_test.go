@@ -42,6 +42,7 @@ type house struct {
 	busy, hi int // probe.sleep calls under way, and the most there ever were
 	entered  chan string
 	left     func(context.Context, string, packs.Params) (json.RawMessage, error) // what probe.leave kept
+	leftEmit func(string, any) error
 }
 
 func (h *house) step(format string, args ...any) {
@@ -176,7 +177,7 @@ func (p *probe) Manifest() packs.Manifest {
 	hidden := verb("probe.hidden", str("id"))
 	hidden.Visibility, hidden.WriteKeys = packs.Subhandler, []string{"record:{id}"}
 	return packs.Manifest{
-		Name: "probe", Description: "d",
+		Name: "probe", Description: "d", Topics: []string{"probe.done"},
 		Verbs: append([]packs.Verb{
 			echo, put, get, hidden,
 			verb("probe.named", str("namespace")),
@@ -184,7 +185,7 @@ func (p *probe) Manifest() packs.Manifest {
 			verb("probe.fail", str("how")),
 			verb("probe.sleep", str("name")),
 			verb("probe.call", str("verb"), packs.Param{Name: "params", Type: packs.Object, Description: "d"}),
-			verb("probe.who"), verb("probe.leave"),
+			verb("probe.who"), verb("probe.leave"), verb("probe.emit", str("topic"), str("how")),
 			verb("probe.big", packs.Param{Name: "size", Type: packs.Integer, Description: "d"}),
 			verb("probe.fan", packs.Param{Name: "times", Type: packs.Integer, Description: "d"}),
 		}, p.extra...),
@@ -241,8 +242,10 @@ func (p *probe) handle(ctx context.Context, call *packs.Call) (any, error) {
 		}
 		return call.Invoke(ctx, call.Params.String("verb"), call.Params.Object("params"))
 	case "probe.leave":
-		p.h.left = call.Invoke
+		p.h.left, p.h.leftEmit = call.Invoke, call.Emit
 		return nil, nil
+	case "probe.emit":
+		return p.emit(call)
 	case "probe.big":
 		return strings.Repeat("a", int(call.Params.Int("size"))), nil
 	case "probe.fan":
@@ -281,6 +284,29 @@ func fail(call *packs.Call) (any, error) {
 		return nil, fmt.Errorf("while failing: %w", failures[how])
 	}
 	return nil, nil
+}
+
+func (p *probe) emit(call *packs.Call) (any, error) {
+	topic := call.Params.String("topic")
+	switch call.Params.String("how") {
+	case "large":
+		return nil, call.Emit(topic, strings.Repeat("a", 64<<10))
+	case "nan":
+		return nil, call.Emit(topic, math.NaN())
+	case "many":
+		for range 1000 {
+			if err := call.Emit(topic, 1); err != nil {
+				return nil, err
+			}
+		}
+		return nil, call.Emit(topic, 1)
+	case "fail":
+		if err := call.Emit(topic, 1); err != nil {
+			return nil, err
+		}
+		return nil, &packs.ConflictError{Message: "after all"}
+	}
+	return nil, call.Emit(topic, map[string]any{"id": "<x>"})
 }
 
 func (p *probe) sleep(ctx context.Context, name string) (any, error) {
