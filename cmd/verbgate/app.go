@@ -129,6 +129,8 @@ func (a *app) logCounters() {
 		attrs = append(attrs, "last_activation", g.LastError)
 	}
 	a.log.Info("counted by the gate", attrs...)
+	s := a.store.Stats()
+	a.log.Info("counted by the audit store", "batches", s.Batches, "records", s.Records, "commits", s.Commits, "waiting", s.Queued)
 }
 
 // newGate makes the gate of the configured policy, or of the starter policy.

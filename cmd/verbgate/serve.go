@@ -151,9 +151,8 @@ func (s service) serve(ctx context.Context, answer func(*mcp.Server) error) erro
 	err = answer(server)
 	stop()
 	s.log.Info("stopping")
-	err = errors.Join(err, a.Close())
 	a.logCounters()
-	return err
+	return errors.Join(err, a.Close())
 }
 
 // onHangup reads the policy again and logs the counters at every SIGHUP, those included that came

@@ -367,6 +367,7 @@ func TestServeReload(t *testing.T) {
 	require.Equal(t, 1.0, line["decisions"])
 	require.NotEmpty(t, line["revision"])
 	require.NotContains(t, line, "last_activation")
+	require.GreaterOrEqual(t, s.await("counted by the audit store")["records"], 2.0) // activations and a call
 	code, out, _ := s.ask("stats()")
 	require.Equal(t, exitOK, code, out)
 
@@ -381,6 +382,7 @@ func TestServeReload(t *testing.T) {
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	s.await("counted by the dispatcher")
 	require.Equal(t, 3.0, s.await("counted by the gate")["decisions"])
+	require.Equal(t, 0.0, s.await("counted by the audit store")["waiting"])
 	require.Equal(t, exitOK, s.end())
 
 	// Each activation is on record, with its revision, and so is the failed one.
