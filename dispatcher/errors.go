@@ -51,7 +51,8 @@ var codes = map[Code]bool{
 // fail the manifest or a check, a verb no pack owns. Code tells which.
 type InvalidInput struct {
 	Code    Code   // CodeInvalidNamespace, CodeInvalidParams or CodeUnknownVerb
-	Message string // holds nothing that must be sealed, so a record may keep it
+	Message string // holds nothing that must be sealed, so a record that holds params may keep it
+	About   string // what it is about, without any value: a check or a param; "" when Message has none
 }
 
 func (e *InvalidInput) Error() string { return "invalid input: " + e.Message }

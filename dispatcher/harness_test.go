@@ -37,6 +37,7 @@ type house struct {
 	decide   func(ctx context.Context, in *policy.Input) policy.Decision
 	check    func(ctx context.Context, in *policy.Input) error
 	storeErr error
+	fits     int // records the store takes at once; 0 for any number
 	hookErr  error
 	release  chan struct{}
 	busy, hi int // probe.sleep calls under way, and the most there ever were
@@ -78,6 +79,9 @@ func (h *house) Append(_ context.Context, batch []policy.Record) error {
 	h.steps = append(h.steps, fmt.Sprintf("append %d", len(batch)))
 	if h.storeErr != nil {
 		return h.storeErr
+	}
+	if h.fits > 0 && len(batch) > h.fits {
+		return errors.New("no room for so many")
 	}
 	h.records = append(h.records, batch...)
 	return nil

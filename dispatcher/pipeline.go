@@ -31,14 +31,14 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	log := trail{op: op, v: v, started: time.Now().UTC()}
 	defer func() {
 		if p := recover(); p != nil {
-			entry = r.refuse(&log, r.crashed(op.tool, p))
+			entry = r.refuse(ctx, &log, r.crashed(op.tool, p))
 		}
 	}()
 
 	// 0. Internal verbs are for other verbs and the operator's command line.
 	help := op.asked && op.help == true
 	if v != nil && v.Visibility != packs.Public && r.caller.Source != CLI && op.via == nil && !help {
-		return r.refuse(&log, &NotCallable{Verb: op.tool, Why: "it is internal; verbs() lists the ones you can call"})
+		return r.refuse(ctx, &log, &NotCallable{Verb: op.tool, Why: "it is internal; verbs() lists the ones you can call"})
 	}
 
 	// 1. Help describes and does nothing else: no namespace, no gate, no audit, no hook.
@@ -46,13 +46,13 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 		return r.describe(op.tool, v)
 	}
 	if op.asked {
-		return r.refuse(&log, &InvalidInput{Code: CodeInvalidParams, Message: "help must be the literal true; leave it out to call the verb"})
+		return r.refuse(ctx, &log, &InvalidInput{Code: CodeInvalidParams, Message: "help must be the literal true; leave it out to call the verb"})
 	}
 
 	// $prev: the arguments of a chain step, all or nothing.
 	args, err := op.resolve()
 	if err != nil {
-		return r.refuse(&log, err)
+		return r.refuse(ctx, &log, err)
 	}
 	log.params = args
 
@@ -60,17 +60,17 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	arg, given := args["namespace"]
 	token, err := mint(&r.caller, op.token, arg, given)
 	if err != nil {
-		return r.refuse(&log, err)
+		return r.refuse(ctx, &log, err)
 	}
 	log.token = token
 
 	// What could not be recorded must not run.
 	if !d.record.admit(ctx) {
 		d.stats.auditUnavailable.Add(1)
-		return r.refuse(&log, errAuditUnavailable)
+		return r.refuse(ctx, &log, errAuditUnavailable)
 	}
 	if ctx.Err() != nil {
-		return r.refuse(&log, stopped(ctx, "before the operation began"))
+		return r.refuse(ctx, &log, stopped(ctx, "before the operation began"))
 	}
 
 	// 3. Params against the manifest, then the pack's checks.
@@ -78,14 +78,14 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	handlerParams := packs.Params(args)
 	if v != nil {
 		if handlerParams, args, err = v.params(args); err != nil {
-			return r.refuse(&log, err)
+			return r.refuse(ctx, &log, err)
 		}
 		log.params = args
 	}
 	in := r.input(&log, args)
 	if v != nil && d.checks != nil {
 		if err := d.checks.Check(ctx, in); err != nil {
-			return r.refuse(&log, r.checkError(ctx, op.tool, err))
+			return r.refuse(ctx, &log, r.checkError(ctx, op.tool, err))
 		}
 	}
 
@@ -103,35 +103,35 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	case policy.Unavailable:
 		d.outage.began(decision.Cause)
 		if !d.failOpen {
-			return r.refuse(&log, errGateUnavailable)
+			return r.refuse(ctx, &log, errGateUnavailable)
 		}
 		d.stats.gateUnavailableAllowed.Add(1)
 		advisories = append(advisories, gateUnavailable)
 	case policy.Stopped:
-		return r.refuse(&log, withdrawn(ctx, decision.Cause))
+		return r.refuse(ctx, &log, withdrawn(ctx, decision.Cause))
 	case policy.Deny:
 		d.outage.over()
 		if decision.PolicyError {
 			d.log.Error("the policy gave no sound answer", "verb", op.tool, "decision_id", log.decisionID, "request_id", r.id,
 				"revision", decision.Revision, "error", decision.Cause)
 		}
-		return r.refuse(&log, denial(op.tool, decision))
+		return r.refuse(ctx, &log, denial(op.tool, decision))
 	default:
-		return r.refuse(&log, denial(op.tool, policy.Decision{Reason: "the gate gave an answer of no known kind", PolicyError: true}))
+		return r.refuse(ctx, &log, denial(op.tool, policy.Decision{Reason: "the gate gave an answer of no known kind", PolicyError: true}))
 	}
 
 	// 5. Obligations that act before the call, in the decision's order.
 	if err := enforceBefore(op.tool, decision.Obligations); err != nil {
 		d.log.Error("the policy asks for what cannot be carried out", "verb", op.tool, "decision_id", log.decisionID, "request_id", r.id,
 			"revision", decision.Revision, "error", err)
-		log.overruled(err)
-		return r.refuse(&log, err)
+		log.overruled(err, d.record.params)
+		return r.refuse(ctx, &log, err)
 	}
 	log.allowed = true
 
 	// 6. Only now does it matter whether anybody owns the verb.
 	if v == nil {
-		return r.refuse(&log, r.unknown(op.tool))
+		return r.refuse(ctx, &log, r.unknown(op.tool))
 	}
 
 	// 7. The handler. The record shows the params as they were judged, whatever it does to them.
@@ -153,7 +153,7 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 
 	// 9. The record, then, once the record is stored, the hook.
 	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID, ran: true, writes: v.Writes}
-	r.succeeded(&log, result, nested.events)
+	r.succeeded(ctx, &log, result, nested.events)
 	return entry
 }
 
@@ -169,7 +169,11 @@ func (v *verb) params(args map[string]any) (handler packs.Params, judged map[str
 	if err != nil {
 		var invalid *packs.InvalidError
 		if errors.As(err, &invalid) {
-			err = &InvalidInput{Code: CodeInvalidParams, Message: invalid.Error()}
+			about := "params it does not have"
+			if invalid.Param != "" {
+				about = "param " + invalid.Param
+			}
+			err = &InvalidInput{Code: CodeInvalidParams, Message: invalid.Error(), About: about}
 		}
 		return nil, nil, err
 	}

@@ -3,6 +3,7 @@ package dispatcher
 import (
 	"encoding/json"
 	"errors"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -32,13 +33,14 @@ func (t *trail) judged(decision policy.Decision) {
 }
 
 // overruled takes down that the call was refused although the policy allowed it.
-func (t *trail) overruled(err error) {
-	t.decision, t.verdict.Reason, t.verdict.Code = policy.Deny.String(), about(err), ""
+func (t *trail) overruled(err error, values bool) {
+	t.decision, t.verdict.Reason, t.verdict.Code = policy.Deny.String(), about(err, values), ""
 }
 
 // about says in a record why an operation was refused: which check, which param, which key. It repeats
-// nothing that would have to be sealed: params declared sensitive are no keys.
-func about(err error) string {
+// nothing that would have to be sealed (params declared sensitive are no keys), and no value at all
+// when params are not recorded.
+func about(err error, values bool) string {
 	var (
 		invalid      *InvalidInput
 		denied       *PermissionDenied
@@ -49,12 +51,18 @@ func about(err error) string {
 	)
 	switch {
 	case errors.As(err, &invalid):
+		if !values && invalid.About != "" {
+			return invalid.About
+		}
 		return clipTo(invalid.Message, 512)
 	case errors.As(err, &denied):
 		return denied.Reason
 	case errors.As(err, &notCallable):
 		return notCallable.Why
 	case errors.As(err, &conflict):
+		if space, _, _ := strings.Cut(conflict.Key, ":"); !values {
+			return "write key " + space
+		}
 		return "write key " + conflict.Key
 	case errors.As(err, &substitution):
 		return string(substitution.Reason) + " in argument " + clip(substitution.Arg)

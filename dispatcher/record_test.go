@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -115,7 +116,6 @@ func TestAuditStoreDown(t *testing.T) {
 		require.Contains(t, first.Results[1].Advisories[0].Message, "did not run")
 		require.Empty(t, first.Results[2].Advisories)
 		require.Empty(t, h.events, "hooks hear of nothing that is not on record")
-		require.EqualValues(t, 2, h.Stats().RecordsLost)
 		h.taken()
 
 		env := h.run(`[probe.echo(), nope(), probe.echo(help=true), probe.echo(namespace=null)]`)
@@ -125,19 +125,121 @@ func TestAuditStoreDown(t *testing.T) {
 		require.True(t, env.Results[2].OK)
 		require.Equal(t, dispatcher.CodeInvalidNamespace, env.Results[3].Code)
 		require.Empty(t, h.taken(), "no check, no gate, no handler, no second try within the second")
-		require.EqualValues(t, 3, h.Stats().RecordsLost, "the refusal that was dropped is counted")
 
 		time.Sleep(1100 * time.Millisecond)
 		env = h.run(`[probe.echo(), probe.echo()]`)
 		require.Equal(t, 2, env.Summary.Failed)
-		require.Equal(t, []string{"append 0"}, h.taken(), "one probe")
+		require.Equal(t, []string{"append 3"}, h.taken(), "one probe, made with the records that wait")
 
 		h.setStoreErr(nil)
 		require.Equal(t, dispatcher.CodeAuditUnavailable, h.one(`probe.echo()`).Code, "not before the second is over")
 		time.Sleep(1100 * time.Millisecond)
 		require.True(t, h.one(`probe.echo()`).OK)
-		require.Equal(t, []string{"append 0", "check probe.echo", "gate probe.echo", "call probe.echo", "append 1", "hook probe.echo"}, h.taken())
+		require.Equal(t, []string{"append 3", "check probe.echo", "gate probe.echo", "call probe.echo", "append 1", "hook probe.echo"}, h.taken())
+		require.Equal(t, first.RequestID, h.records[0].RequestID, "what waited is on record, first")
+		require.Len(t, h.records, 4)
+		require.Zero(t, h.Stats().RecordsLost)
 	})
+}
+
+// A small record that fits on a full disk says nothing of the next one: the store is up when it takes
+// what it refused.
+func TestTheProbeIsWhatFailed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.fits = 1 // record at once
+		env := h.run(`[probe.echo(), probe.echo()]`)
+		require.Equal(t, 2, env.Summary.Succeeded)
+		for range 3 {
+			time.Sleep(1100 * time.Millisecond)
+			require.Equal(t, dispatcher.CodeAuditUnavailable, h.one(`probe.echo()`).Code)
+		}
+		require.Empty(t, h.records)
+		h.fits = 0
+		time.Sleep(1100 * time.Millisecond)
+		require.True(t, h.one(`probe.echo()`).OK)
+		require.Len(t, h.records, 3)
+	})
+}
+
+func TestWaitingRecordsAreBounded(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.setStoreErr(errors.New("full"))
+		h.run(`probe.echo()`)
+		big := strings.Repeat("x", 60<<10)
+		for i := 0; h.Stats().RecordsLost == 0 && i < 100_000; i++ {
+			h.run(`probe.echo(namespace=1, id="` + big + `")`) // refused before the store is asked about it
+		}
+		require.NotZero(t, h.Stats().RecordsLost)
+		h.setStoreErr(nil)
+		time.Sleep(1100 * time.Millisecond)
+		require.True(t, h.one(`probe.echo()`).OK)
+		withheld, weight := 0, 0
+		for _, rec := range h.records {
+			weight += len(rec.Params)
+			if strings.Contains(string(rec.Params), "$withheld") {
+				withheld++
+			}
+		}
+		require.NotZero(t, withheld, "params go before records do")
+		require.Less(t, weight, 17<<20)
+		require.Equal(t, "success", h.records[0].Outcome)
+	})
+}
+
+func TestWhatWaitsIsStoredAtTheEnd(t *testing.T) {
+	h := newHouse(t)
+	h.setStoreErr(errors.New("full"))
+	h.run(`probe.echo()`)
+	h.setStoreErr(nil)
+	require.NoError(t, h.Close())
+	require.Len(t, h.records, 1)
+
+	h = newHouse(t)
+	h.setStoreErr(errors.New("full"))
+	h.run(`probe.echo()`)
+	require.NoError(t, h.Close())
+	require.EqualValues(t, 1, h.Stats().RecordsLost)
+}
+
+func TestRecord(t *testing.T) {
+	h := newHouse(t)
+	require.True(t, h.Record(t.Context(), policy.Record{ID: "a", Kind: policy.KindGateActivation}))
+	h.setStoreErr(errors.New("full"))
+	require.False(t, h.Record(t.Context(), policy.Record{ID: "b", Kind: policy.KindGateActivation}))
+	require.Equal(t, dispatcher.CodeAuditUnavailable, h.one(`probe.echo()`).Code, "its failure counts like any other")
+}
+
+// A long chain of large operations does not pile up its records until it ends.
+func TestLargeRecordsAreStoredAsTheyCome(t *testing.T) {
+	h := newHouse(t)
+	step := `probe.echo(id="` + strings.Repeat("x", 60<<10) + `")`
+	env := h.run(step + strings.Repeat(" | probe.echo(id=$prev.id)", 40))
+	require.Equal(t, dispatcher.Success, env.Status)
+	appends := 0
+	for _, s := range h.taken() {
+		if strings.HasPrefix(s, "append ") {
+			appends++
+		}
+	}
+	require.Equal(t, 3, appends, "41 records of 61 KiB, about 1 MiB at a time")
+	require.Len(t, h.records, 41)
+}
+
+func TestRecordsWithoutParamsHoldNoValues(t *testing.T) {
+	for ops, reason := range map[string]string{
+		`probe.echo(n="CANARY")`:                           "param n",
+		`probe.echo(canary="CANARY")`:                      "params it does not have",
+		`[probe.put(id="CANARY"), probe.put(id="CANARY")]`: "write key record",
+	} {
+		h := newHouse(t, func(c *dispatcher.Config) { c.RecordParams = false })
+		h.run(ops)
+		require.Equal(t, reason, h.records[0].Reason)
+		text, err := json.Marshal(h.records)
+		require.NoError(t, err)
+		require.NotContains(t, string(text), "CANARY")
+	}
 }
 
 func TestParseErrorsAreRecordedWithoutWaiting(t *testing.T) {

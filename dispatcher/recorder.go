@@ -26,10 +26,12 @@ type recorder struct {
 	lost    *atomic.Int64 // records that could not be stored
 	dropped *atomic.Int64 // parse errors too many to record
 
-	mu     sync.Mutex
-	down   bool
-	tried  time.Time // the last attempt since it went down
-	recent refusals
+	mu      sync.Mutex
+	down    bool
+	tried   time.Time       // the last attempt since it went down
+	waiting []policy.Record // what could not be stored yet, oldest first; the next attempt is made with it
+	weight  int             // its size, as weigh counts
+	recent  refusals
 
 	queue chan policy.Record
 	done  chan struct{}
@@ -37,6 +39,10 @@ type recorder struct {
 
 // probeEvery is how often a store that is down is tried again.
 const probeEvery = time.Second
+
+// maxWaiting bounds the records that wait for a store that is down. Records beyond it are lost, and
+// counted.
+const maxWaiting = 16 << 20
 
 // The bounds of parse errors on record (dispatch.md 7).
 const (
@@ -52,20 +58,24 @@ type refusals struct {
 }
 
 // admit reports whether an operation can be recorded. A store that is down is tried again by one
-// operation a second; the others are told no at once.
+// operation a second, with the very records that it refused: that some small thing fits on a full disk
+// says nothing of the next record. The other operations are told no at once.
 func (r *recorder) admit(ctx context.Context) bool {
 	return !r.isDown() || (r.probe() && r.write(ctx, nil))
 }
 
-// append makes a batch durable and reports whether it is. Refusals alone are no reason to try a store
-// that is down more often than once a second.
+// append makes a batch durable and reports whether it is. What cannot be stored waits for the store, as
+// far as there is room. Refusals alone are no reason to try a store that is down more often than once a
+// second.
 func (r *recorder) append(ctx context.Context, batch []policy.Record) bool {
 	if r.store == nil || len(batch) == 0 {
 		return true
 	}
 	ran := slices.ContainsFunc(batch, func(rec policy.Record) bool { return rec.Outcome != notRun })
 	if !ran && r.isDown() && !r.probe() {
-		r.lost.Add(int64(len(batch)))
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.keepWaiting(batch)
 		return false
 	}
 	return r.write(ctx, batch)
@@ -88,26 +98,61 @@ func (r *recorder) probe() bool {
 	return true
 }
 
-// write asks the store, whoever still waits for the answer, and takes down whether it is up.
+// write asks the store, whoever still waits for the answer, and takes down whether it is up. What waits
+// goes first and with the batch: they are stored together or not at all.
 func (r *recorder) write(ctx context.Context, batch []policy.Record) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.timeout)
 	defer cancel()
-	err := r.store.Append(ctx, batch)
+	r.mu.Lock()
+	late := r.waiting
+	r.waiting, r.weight = nil, 0
+	r.mu.Unlock()
+	all := batch
+	if len(late) > 0 {
+		all = append(slices.Clone(late), batch...)
+	}
+	err := r.store.Append(ctx, all)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil {
-		r.lost.Add(int64(len(batch)))
+		r.keepWaiting(all)
 	}
 	switch {
 	case err != nil && !r.down:
-		r.log.Error("the audit store is down; operations are refused until it takes records again", "records_lost", r.lost.Load(), "error", err)
+		r.log.Error("the audit store is down; operations are refused until it takes records again", "records_waiting", len(r.waiting),
+			"records_lost", r.lost.Load(), "error", err)
 	case err == nil && r.down:
-		r.log.Warn("the audit store takes records again", "records_lost", r.lost.Load())
+		r.log.Warn("the audit store takes records again", "records_late", len(late), "records_lost", r.lost.Load())
 	}
 	if r.down = err != nil; r.down {
 		r.tried = time.Now()
 	}
 	return err == nil
+}
+
+// keepWaiting keeps a batch for the next attempt. r.mu is held. Params go before records do: that
+// something was done is worth more than with what.
+func (r *recorder) keepWaiting(batch []policy.Record) {
+	for _, rec := range batch {
+		if r.weight+weigh(&rec) > maxWaiting && rec.Params != nil {
+			rec.Params = json.RawMessage(`{"$withheld":"the audit store was down"}`)
+		}
+		if r.weight+weigh(&rec) > maxWaiting {
+			r.lost.Add(1)
+			continue
+		}
+		r.weight += weigh(&rec)
+		r.waiting = append(r.waiting, rec)
+	}
+}
+
+// weigh is about how much memory a record takes.
+func weigh(rec *policy.Record) int {
+	n := 1024 + len(rec.Params)
+	for _, e := range rec.Events {
+		n += len(e.Payload)
+	}
+	return n
 }
 
 // seal gives the params as the record may hold them; nil when params are not recorded.
@@ -147,10 +192,24 @@ func (r *recorder) start() {
 	}()
 }
 
-// stop stores what is queued and ends.
+// stop stores what is queued and what waits, and ends.
 func (r *recorder) stop() {
 	close(r.queue)
 	<-r.done
+	if r.store == nil || !r.isDown() || r.write(context.Background(), nil) {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.lost.Add(int64(len(r.waiting)))
+	r.log.Error("audit records are lost: the store did not come back", "records_lost", r.lost.Load())
+}
+
+// Record stores a record of something that no operation did, such as the activation of a policy. When
+// it reports false the store is down, and operations are refused until it is up again; the record waits
+// for that.
+func (d *Dispatcher) Record(ctx context.Context, rec policy.Record) bool {
+	return d.record.append(ctx, []policy.Record{rec})
 }
 
 // RecordParseError records a text that was no request. It does not wait for the store: at most 100 a

@@ -23,10 +23,16 @@ type run struct {
 	count  int
 	nested atomic.Int64 // calls that verbs made of verbs
 
-	mu      sync.Mutex
-	records []policy.Record // in the order in which the operations ended
-	events  []Event
+	mu       sync.Mutex
+	records  []policy.Record // in the order in which the operations ended
+	weight   int             // their size, as weigh counts
+	unstored bool            // records of this request were refused by the store
+	events   []Event
 }
+
+// flushAt is the size of a request's records at which they are stored before the request ends, so that
+// a long chain of large operations does not pile them up.
+const flushAt = 1 << 20
 
 // Run runs a request and answers when everything it did is recorded. It never fails as a whole: what
 // goes wrong stands in the entries. ctx is the caller's: its end cancels what has not been done yet,
@@ -143,7 +149,7 @@ func (r *run) start(ctx context.Context, op *request.Operation, index int, confl
 }
 
 // refuse makes the entry and the record of an operation that did not run.
-func (r *run) refuse(log *trail, err error) Entry {
+func (r *run) refuse(ctx context.Context, log *trail, err error) Entry {
 	entry, known := fail(log.op.tool, err)
 	if !known {
 		r.d.log.Error("refused for an error of ours", "verb", log.op.tool, "request_id", r.id, "error", err)
@@ -156,9 +162,9 @@ func (r *run) refuse(log *trail, err error) Entry {
 	if entry.Code != CodeAuditUnavailable { // there is no store to tell
 		rec := log.record(r, entry.Code, notRun)
 		if rec.Kind == policy.KindRefusal {
-			rec.Reason = about(err)
+			rec.Reason = about(err, r.d.record.params)
 		}
-		r.keep(rec)
+		r.keep(ctx, rec)
 	}
 	return entry
 }
@@ -176,15 +182,15 @@ func (r *run) failed(ctx context.Context, log *trail, err error, advisories []Ad
 		r.d.log.Error("a verb failed", "verb", log.op.tool, "request_id", r.id, "error", err)
 	}
 	entry.DecisionID, entry.Advisories, entry.ran = log.decisionID, advisories, true
-	r.keep(log.record(r, entry.Code, outcomeError))
+	r.keep(ctx, log.record(r, entry.Code, outcomeError))
 	return entry
 }
 
 // succeeded keeps the record of an operation, and what its hooks will hear.
-func (r *run) succeeded(log *trail, result json.RawMessage, events []policy.Event) {
+func (r *run) succeeded(ctx context.Context, log *trail, result json.RawMessage, events []policy.Event) {
 	rec := log.record(r, "", outcomeSuccess)
 	rec.Events = events
-	r.keep(rec)
+	r.keep(ctx, rec)
 	if len(r.d.hooks) > 0 {
 		r.mu.Lock()
 		r.events = append(r.events, Event{Record: rec, Result: result})
@@ -192,10 +198,28 @@ func (r *run) succeeded(log *trail, result json.RawMessage, events []policy.Even
 	}
 }
 
-func (r *run) keep(rec policy.Record) {
+func (r *run) keep(ctx context.Context, rec policy.Record) {
 	r.mu.Lock()
 	r.records = append(r.records, rec)
+	r.weight += weigh(&rec)
+	full := r.weight >= flushAt
 	r.mu.Unlock()
+	if full {
+		r.flush(ctx)
+	}
+}
+
+// flush stores the records kept so far.
+func (r *run) flush(ctx context.Context) {
+	r.mu.Lock()
+	batch := r.records
+	r.records, r.weight = nil, 0
+	r.mu.Unlock()
+	if !r.d.record.append(ctx, batch) {
+		r.mu.Lock()
+		r.unstored = true
+		r.mu.Unlock()
+	}
 }
 
 // store makes the request's records durable and then tells the hooks, which hear of nothing that is not
@@ -203,7 +227,7 @@ func (r *run) keep(rec policy.Record) {
 // reports whether the records are safe.
 func (r *run) store(ctx context.Context) bool {
 	ctx = context.WithoutCancel(ctx)
-	if !r.d.record.append(ctx, r.records) {
+	if r.flush(ctx); r.unstored {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.d.limits.AuditTimeout) // for all hooks together
@@ -236,10 +260,10 @@ var (
 	}
 	runUnrecorded = Advisory{
 		Code: "audit_unavailable", Severity: "warning", Component: "audit",
-		Message: "the operation ran, but its audit record could not be stored",
+		Message: "the operation ran, but its audit record could not be stored before the answer left",
 	}
 	refusalUnrecorded = Advisory{
 		Code: "audit_unavailable", Severity: "warning", Component: "audit",
-		Message: "the operation did not run, and its refusal could not be recorded",
+		Message: "the operation did not run, and its refusal could not be stored before the answer left",
 	}
 )

@@ -46,7 +46,7 @@ func (d *Dispatcher) MaySubscribe(ctx context.Context, caller Caller, topic stri
 		code, outcome = entry.Code, notRun
 	}
 	log.allowed = refused == nil
-	r.keep(log.record(r, code, outcome))
+	r.keep(ctx, log.record(r, code, outcome))
 	if !r.store(ctx) && refused == nil {
 		return nil, errAuditUnavailable
 	}
@@ -59,7 +59,7 @@ func (d *Dispatcher) judgeSubscription(ctx context.Context, r *run, log *trail, 
 	switch decision.Verdict {
 	case policy.Allow:
 		if err := enforceBefore(subscribeVerb, decision.Obligations); err != nil {
-			log.overruled(err)
+			log.overruled(err, d.record.params)
 			return err
 		}
 		return nil

@@ -19,7 +19,7 @@ func (r *run) checkError(ctx context.Context, tool string, err error) error {
 		if failed.Err != nil {
 			r.d.log.Warn("a params check could not be evaluated", "verb", tool, "check", failed.Check, "request_id", r.id, "error", failed.Err)
 		}
-		return &InvalidInput{Code: CodeInvalidParams, Message: fmt.Sprintf("check %q: %s", failed.Check, failed.Message)}
+		return &InvalidInput{Code: CodeInvalidParams, Message: fmt.Sprintf("check %q: %s", failed.Check, failed.Message), About: "check " + failed.Check}
 	default:
 		r.d.log.Error("the params checks failed", "verb", tool, "request_id", r.id, "error", err)
 		return &InvalidInput{Code: CodeInvalidParams, Message: "the checks on its params could not be evaluated"}

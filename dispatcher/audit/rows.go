@@ -11,52 +11,15 @@ import (
 	"github.com/verbgate/verbgate/policy"
 )
 
-// migrations of the store. What is asked for by value has a column; obligations and params, which
-// are only ever read whole, are JSON. Time is text that sorts: exact to the nanosecond, legible in
-// any SQLite shell. AUTOINCREMENT keeps cursors rising whatever becomes of old rows.
-var migrations = []string{`
-CREATE TABLE records (
-	cursor      INTEGER PRIMARY KEY AUTOINCREMENT,
-	id          TEXT    NOT NULL UNIQUE,
-	kind        TEXT    NOT NULL,
-	time        TEXT    NOT NULL,
-	request_id  TEXT    NOT NULL,
-	decision_id TEXT    NOT NULL,
-	op_index    INTEGER NOT NULL,
-	op_count    INTEGER NOT NULL,
-	source      TEXT    NOT NULL,
-	session_id  TEXT    NOT NULL,
-	actor       TEXT    NOT NULL,
-	namespace   TEXT    NOT NULL,
-	verb        TEXT    NOT NULL,
-	pack        TEXT    NOT NULL,
-	decision    TEXT    NOT NULL,
-	effect      TEXT    NOT NULL,
-	reason      TEXT    NOT NULL,
-	code        TEXT    NOT NULL,
-	obligations TEXT    NOT NULL,
-	outcome     TEXT    NOT NULL,
-	error_code  TEXT    NOT NULL,
-	duration_us INTEGER NOT NULL,
-	gate        TEXT    NOT NULL,
-	revision    TEXT    NOT NULL,
-	params      TEXT
-) STRICT;
-CREATE INDEX records_time ON records (time);
-CREATE INDEX records_request ON records (request_id);
-CREATE INDEX records_decision ON records (decision_id) WHERE decision_id <> '';
-CREATE INDEX records_verb ON records (verb);
-CREATE TABLE probes (one INTEGER PRIMARY KEY CHECK (one = 1), count INTEGER NOT NULL) STRICT;
-INSERT INTO probes VALUES (1, 0);
-`}
-
 const columns = "id, kind, time, request_id, decision_id, op_index, op_count, source, session_id, actor, namespace, verb, pack, " +
 	"decision, effect, reason, code, obligations, outcome, error_code, duration_us, gate, revision, params"
 
 // timeLayout has a fixed width, so that times sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000000Z"
 
-var insertRecord = "INSERT INTO records (" + columns + ") VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")) + ")"
+var insertRecord = "INSERT INTO records (" + columns + ", topic, event) VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")+2) + ")"
+
+const insertEvent = "INSERT INTO events (topic, event, time, namespace, payload) VALUES (?, ?, ?, ?, ?)"
 
 func formatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
@@ -67,11 +30,20 @@ func probe(ctx context.Context, tx *sql.Tx) error {
 }
 
 func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
-	stmt, err := tx.PrepareContext(ctx, insertRecord)
+	l, err := openLedger(ctx, tx)
 	if err != nil {
 		return err
 	}
-	defer stmt.Close()
+	record, err := tx.PrepareContext(ctx, insertRecord)
+	if err != nil {
+		return err
+	}
+	defer record.Close()
+	event, err := tx.PrepareContext(ctx, insertEvent)
+	if err != nil {
+		return err
+	}
+	defer event.Close()
 	for _, j := range jobs {
 		for i := range j.batch {
 			r := &j.batch[i]
@@ -79,15 +51,22 @@ func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
 			if err != nil {
 				return err
 			}
-			_, err = stmt.ExecContext(ctx, r.ID, string(r.Kind), formatTime(r.Time), r.RequestID, r.DecisionID, r.Index, r.Count,
+			var topic, cursor any
+			if t := l.of(r.Kind); t != nil {
+				topic, cursor = t.id, t.next()
+			}
+			_, err = record.ExecContext(ctx, r.ID, string(r.Kind), formatTime(r.Time), r.RequestID, r.DecisionID, r.Index, r.Count,
 				r.Source, r.SessionID, r.Actor, r.Namespace, r.Verb, r.Pack, r.Decision, r.Effect, r.Reason, r.Code, obligations,
-				r.Outcome, r.ErrorCode, r.Duration.Microseconds(), r.Gate, r.Revision, params)
+				r.Outcome, r.ErrorCode, r.Duration.Microseconds(), r.Gate, r.Revision, params, topic, cursor)
 			if err != nil {
 				return fmt.Errorf("record %q: %w", r.ID, err)
 			}
+			if err := l.emit(ctx, event, r); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	return l.close(ctx)
 }
 
 // encode returns the columns of r that are JSON; params is nil when there are none.

@@ -5,11 +5,21 @@
 // Store is a dispatcher.Recorder in mode sync: when Append returns nil, the whole batch survives a
 // power cut. Appends that wait at the same time share one commit. Key is a dispatcher.Sealer.
 //
+// Every record is an event of its kind's topic, and so is what a pack emitted while the operation ran; it
+// is stored with the record, in one transaction. Bounds, Events and Changed let somebody follow a topic from
+// any cursor on, across restarts and whichever process stored the events. Retention, if it is configured,
+// removes the oldest rows in the background.
+//
 // What the package does not do: it decides nothing, refuses no operation (the dispatcher does, while
-// the store is down), deletes no record, and never sees a value that should have been sealed.
+// the store is down), does not know who follows nor what they may see, and never sees a value that should
+// have been sealed.
 //
 // Invariants. A batch is stored whole or not at all. Records get a cursor without gaps that rises in
-// the order of the commits. One goroutine writes; Close ends it. Memory is bounded: when the queue is
+// the order of the commits, and so do the events of each topic: both are numbered under the file's one
+// write lock, which a transaction takes before it looks for the next number and keeps until it has
+// committed, so no number appears after a higher one, not even from another process; and numbers are never
+// used twice, even when what had them was removed. One goroutine stores; a second one removes, a little at
+// a time; a third looks for what other processes stored; Close ends them. Memory is bounded: when the queue is
 // full, Append waits until its context ends. A failure is not remembered: the next call tries again.
 package audit
 
@@ -33,8 +43,9 @@ var (
 
 // Config configures a Store.
 type Config struct {
-	Path string       // of the SQLite file; made when it is not there
-	Log  *slog.Logger // nil discards
+	Path      string       // of the SQLite file; made when it is not there
+	Log       *slog.Logger // nil discards
+	Retention Retention    // zero keeps everything
 }
 
 // Store keeps audit records. It is safe for concurrent use.
@@ -53,13 +64,25 @@ type live struct {
 	stop    chan struct{} // closed by Close: no new jobs, the writer finishes and ends
 	stopped chan struct{} // closed by the writer when it has ended
 
-	batches, commits, records atomic.Int64
+	log     *slog.Logger
+	changes changes
+	keep    Retention
+	fresh   int64         // rows stored since the remover was last told; the writer's
+	due     chan struct{} // room for one: there may be rows to remove
+
+	halt       context.CancelFunc // ends those in background
+	background sync.WaitGroup     // the remover and the poller
+
+	batches, commits, records, events, prunedRecords, prunedEvents atomic.Int64
 }
 
 // New checks cfg and returns a store that is not open yet.
 func New(cfg Config) (*Store, error) {
 	if cfg.Path == "" {
 		return nil, errors.New("audit store: no path of a file")
+	}
+	if cfg.Retention.Age < 0 || cfg.Retention.Rows < 0 {
+		return nil, errors.New("audit store: a retention below zero; 0 keeps everything")
 	}
 	if cfg.Log == nil {
 		cfg.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +108,17 @@ func (s *Store) Open(ctx context.Context) error {
 	if err := db.Migrate(ctx, "audit", migrations); err != nil {
 		return errors.Join(fmt.Errorf("open audit store: %w", err), db.Close())
 	}
-	l := &live{db: db, jobs: make(chan *job, queueLength), stop: make(chan struct{}), stopped: make(chan struct{})}
+	l := &live{
+		db: db, jobs: make(chan *job, queueLength), stop: make(chan struct{}), stopped: make(chan struct{}),
+		log: s.cfg.Log, keep: s.cfg.Retention, due: make(chan struct{}, 1), changes: changes{asked: make(chan struct{}, 1)},
+	}
+	var running context.Context // of the background, which outlives ctx
+	running, l.halt = context.WithCancel(context.WithoutCancel(ctx))
 	go l.write() // ended by Close
+	l.background.Go(func() { l.poll(running) })
+	if l.keep != (Retention{}) {
+		l.background.Go(func() { l.retain(running) })
+	}
 	s.live.Store(l)
 	return nil
 }
@@ -117,6 +149,9 @@ type Stats struct {
 	Records int64 // stored
 	Commits int64 // that stored them, or answered an empty batch
 	Queued  int   // batches waiting for the writer
+	Events  int64 // that packs emitted, stored with their records
+
+	PrunedRecords, PrunedEvents int64 // removed by this process
 }
 
 // Stats returns the counters; zero for a store that is not open.
@@ -125,11 +160,14 @@ func (s *Store) Stats() Stats {
 	if l == nil {
 		return Stats{}
 	}
-	return Stats{Batches: l.batches.Load(), Records: l.records.Load(), Commits: l.commits.Load(), Queued: len(l.jobs)}
+	return Stats{
+		Batches: l.batches.Load(), Records: l.records.Load(), Commits: l.commits.Load(), Queued: len(l.jobs), Events: l.events.Load(),
+		PrunedRecords: l.prunedRecords.Load(), PrunedEvents: l.prunedEvents.Load(),
+	}
 }
 
-// Close stores what is queued, ends the writer and closes the file. Further calls of Append and
-// Records fail with ErrClosed; a second Close does nothing.
+// Close stores what is queued, ends the store's goroutines and closes the file. Whoever waits for a change
+// wakes; further calls that read or store fail with ErrClosed; a second Close does nothing.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -138,7 +176,10 @@ func (s *Store) Close() error {
 	if l == nil {
 		return nil
 	}
+	l.halt()
 	close(l.stop)
 	<-l.stopped
+	l.background.Wait()
+	l.changes.end()
 	return l.db.Close()
 }

@@ -114,9 +114,12 @@ func (l *live) commit(jobs []*job) {
 }
 
 func (l *live) store(jobs []*job) error {
-	rows := 0
+	rows, events := 0, 0
 	for _, j := range jobs {
 		rows += len(j.batch)
+		for i := range j.batch {
+			events += len(j.batch[i].Events)
+		}
 	}
 	// Not the callers' contexts: one that goes away must not take the others' records with it. The
 	// wait for a lock is bounded by sqlite.BusyTimeout.
@@ -132,5 +135,10 @@ func (l *live) store(jobs []*job) error {
 	}
 	l.commits.Add(1)
 	l.records.Add(int64(rows))
+	l.events.Add(int64(events))
+	if rows > 0 {
+		l.changes.announce()
+		l.grown(int64(rows + events))
+	}
 	return nil
 }

@@ -39,7 +39,8 @@ const (
 // DB is one open SQLite file. It is safe for concurrent use.
 type DB struct {
 	path string
-	name string // the backend's, for errors
+	file os.FileInfo // what path named when it was opened
+	name string      // the backend's, for errors
 	log  *slog.Logger
 
 	read, write *sql.DB
@@ -65,7 +66,11 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	if err := prepareFile(abs); err != nil {
 		return nil, openError(abs, err)
 	}
-	db := &DB{path: abs, name: strings.TrimSuffix(filepath.Base(abs), databaseFileExt), log: log}
+	file, err := os.Stat(abs)
+	if err != nil {
+		return nil, openError(abs, err)
+	}
+	db := &DB{path: abs, file: file, name: strings.TrimSuffix(filepath.Base(abs), databaseFileExt), log: log}
 	if db.write, err = pool(abs, false, 1); err == nil {
 		db.read, err = pool(abs, true, max(minimumReaders, runtime.NumCPU()))
 	}
@@ -216,6 +221,9 @@ func (db *DB) run(ctx context.Context, p *sql.DB, opts *sql.TxOptions, fn func(*
 		return &packs.UnavailableError{Backend: db.name, Err: ErrClosed}
 	}
 	defer db.running.Done()
+	if err := db.inPlace(); err != nil {
+		return err
+	}
 	tx, err := p.BeginTx(ctx, opts)
 	if err != nil {
 		return db.translate(ctx, err)
@@ -228,7 +236,23 @@ func (db *DB) run(ctx context.Context, p *sql.DB, opts *sql.TxOptions, fn func(*
 	if opts != nil && opts.ReadOnly {
 		return nil
 	}
+	if err := db.inPlace(); err != nil {
+		return err
+	}
 	return db.translate(ctx, tx.Commit())
+}
+
+// inPlace finds a file that was removed, moved or replaced: what is written to it would be durable and
+// found by nobody.
+func (db *DB) inPlace() error {
+	info, err := os.Stat(db.path)
+	if err == nil && os.SameFile(info, db.file) {
+		return nil
+	}
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		err = errMoved
+	}
+	return &packs.UnavailableError{Backend: db.name, Err: err}
 }
 
 func (db *DB) enter() bool {

@@ -19,6 +19,7 @@ var ErrClosed = errors.New("it was closed")
 
 var (
 	errNotRegular = errors.New("not a regular file")
+	errMoved      = errors.New("its file was moved, removed or replaced while it was open")
 	errTooShort   = errors.New("too short for a database")
 	errNoWAL      = errors.New("the file system does not support write-ahead logging")
 	errForeign    = errors.New("made by another program")
