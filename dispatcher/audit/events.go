@@ -120,7 +120,7 @@ func (s *Store) Events(ctx context.Context, topic string, after uint64, limit in
 
 func scanEvent(rows *sql.Rows) (e Event, err error) {
 	var at string
-	if err := rows.Scan(&e.Cursor, &at, &e.Namespace, &e.Payload); err != nil {
+	if err := rows.Scan(&e.Cursor, &at, &e.Namespace, (*[]byte)(&e.Payload)); err != nil {
 		return e, err
 	}
 	e.Time, err = time.Parse(timeLayout, at)

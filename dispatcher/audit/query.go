@@ -64,8 +64,9 @@ func (f *Filter) where() (string, []any) {
 }
 
 // Records reads the records that pass f, in the order they were stored, as they were when the
-// reading began. They are read in pages, so the loop may take its time. An error ends the sequence;
-// an After that no record has is a *packs.NotFoundError.
+// reading began, but for what retention removes meanwhile. They are read in pages, so the loop may take
+// its time, and come without what packs emitted, which Events tells. An error ends the sequence; an After
+// that no record has is a *packs.NotFoundError.
 func (s *Store) Records(ctx context.Context, f Filter) iter.Seq2[policy.Record, error] {
 	return func(yield func(policy.Record, error) bool) {
 		l := s.live.Load()

@@ -30,7 +30,7 @@ func filled(b *testing.B, n int) (w *world, ids []string) {
 
 func (w *world) bench(b *testing.B, verb string, params func(i int) packs.Params) {
 	b.Helper()
-	call := &packs.Call{Verb: verb, Token: w.who, Time: now}
+	call := &packs.Call{Verb: verb, Token: w.who, Time: now, Emit: func(string, any) error { return nil }}
 	handler := w.handlers[verb]
 	i := 0
 	b.ReportAllocs()

@@ -83,7 +83,7 @@ func TestUpdate(t *testing.T) {
 		w := open(t)
 		id := w.note(in("a"), "x")
 		result, err := w.handlers["update"](context.Background(), &packs.Call{
-			Params: packs.Params{"id": id, "content": "y"}, Token: in("a"), Time: now.Add(time.Hour),
+			Params: packs.Params{"id": id, "content": "y"}, Token: in("a"), Time: now.Add(time.Hour), Emit: w.told.emit,
 		})
 		require.NoError(t, err)
 		require.NotNil(t, result)

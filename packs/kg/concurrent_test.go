@@ -23,7 +23,7 @@ func TestConcurrentWriters(t *testing.T) {
 			r := rand.New(rand.NewPCG(uint64(i), 1))
 			me := in("a", fmt.Sprint("n", i))
 			try := func(verb string, params packs.Params) {
-				_, err := w.handlers[verb](context.Background(), &packs.Call{Verb: verb, Params: params, Token: me, Time: now})
+				_, err := w.handlers[verb](context.Background(), &packs.Call{Verb: verb, Params: params, Token: me, Time: now, Emit: w.told.emit})
 				var missing *packs.NotFoundError
 				var bad *packs.InvalidError
 				if err != nil && !asOneOf(err, &missing, &bad) {
@@ -59,7 +59,7 @@ func TestConcurrentLinks(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			got, err := w.handlers["link"](context.Background(), &packs.Call{Params: params, Token: me, Time: now})
+			got, err := w.handlers["link"](context.Background(), &packs.Call{Params: params, Token: me, Time: now, Emit: w.told.emit})
 			if err != nil {
 				t.Error(err)
 				return

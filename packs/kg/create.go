@@ -21,19 +21,23 @@ func (g *graph) create(ctx context.Context, call *packs.Call) (any, error) {
 		if err != nil {
 			return nil, err
 		}
-		return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (*record, error) { return r, insert(ctx, tx, []*record{r}) })
+		if err := g.store.Write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, []*record{r}) }); err != nil {
+			return nil, err
+		}
+		return tell(call, topicCreated, oneEvent{ID: r.ID, Kind: r.Kind}, r)
 	}
 	records, err := newRecords(call)
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (created, error) {
-		out := created{Count: len(records), IDs: make([]string, len(records))}
-		for i, r := range records {
-			out.IDs[i] = r.ID
-		}
-		return out, insert(ctx, tx, records)
-	})
+	if err := g.store.Write(ctx, func(tx *sql.Tx) error { return insert(ctx, tx, records) }); err != nil {
+		return nil, err
+	}
+	out := created{Count: len(records), IDs: make([]string, len(records))}
+	for i, r := range records {
+		out.IDs[i] = r.ID
+	}
+	return tell(call, topicCreated, manyEvent{Count: out.Count, IDs: out.IDs[:min(len(out.IDs), maxToldIDs)]}, out)
 }
 
 func newRecords(call *packs.Call) ([]*record, error) {

@@ -21,7 +21,7 @@ func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (deleted, error) {
+	out, err := packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (deleted, error) {
 		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return deleted{}, err
@@ -37,4 +37,8 @@ func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 		}
 		return out, remove(ctx, tx, p.seq)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return tell(call, topicDeleted, deletedEvent{ID: out.ID, Kind: out.Kind, EdgesDeleted: out.EdgesDeleted}, out)
 }

@@ -34,7 +34,10 @@ func Example() {
 	defer instance.Close()
 
 	call := func(verb string, params packs.Params) map[string]any {
-		result, err := instance.Handlers()[verb](ctx, &packs.Call{Verb: verb, Params: params, Token: in("local"), Time: time.Now()})
+		result, err := instance.Handlers()[verb](ctx, &packs.Call{
+			Verb: verb, Params: params, Token: in("local"), Time: time.Now(),
+			Emit: func(topic string, _ any) error { fmt.Println(topic); return nil },
+		})
 		if err != nil {
 			panic(err)
 		}
@@ -50,5 +53,9 @@ func Example() {
 	hit := call("search", packs.Params{"query": "lora"})["items"].([]any)[0].(map[string]any)
 	near := call("neighbors", packs.Params{"id": hit["id"]})["items"].([]any)[0].(map[string]any)
 	fmt.Println(hit["name"], near["relation"], near["record"].(map[string]any)["name"])
-	// Output: LoRA introduced_by Hu et al. 2021
+	// Output:
+	// kg.created
+	// kg.created
+	// kg.linked
+	// LoRA introduced_by Hu et al. 2021
 }

@@ -28,6 +28,7 @@ func TestStoreFailure(t *testing.T) {
 	require.NoError(t, err)
 	const id = "11111111-1111-4111-8111-111111111111"
 	for verb, params := range everyVerb(id, id[:8]) {
+		// No Emit: what is not in the store is not told.
 		_, err := instance.Handlers()[verb](context.Background(), &packs.Call{Verb: verb, Params: params, Token: in("a"), Time: now})
 		require.ErrorIs(t, err, broken, verb)
 	}
@@ -82,9 +83,11 @@ func TestHalfWay(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			w.told.take()
 			_, err := call()
 			require.Error(t, err)
 			require.Equal(t, before, w.dump())
+			require.Empty(t, w.told.take())
 		})
 	}
 	w.sound()

@@ -45,6 +45,7 @@ type world struct {
 	manifest packs.Manifest
 	backend  packs.Backend
 	who      token // of benchmarks
+	told     *told
 }
 
 func open(t testing.TB) *world {
@@ -56,7 +57,7 @@ func open(t testing.TB) *world {
 	require.NoError(t, err)
 	instance, err := kg.Pack{}.Open(context.Background(), packs.Env{Backend: backend})
 	require.NoError(t, err)
-	return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend, who: in("a")}
+	return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend, who: in("a"), told: &told{}}
 }
 
 // of is the same world for another test.
@@ -93,7 +94,7 @@ func (w *world) call(who packs.Token, verb string, params object) (object, error
 // direct runs a handler with params that nobody has checked.
 func (w *world) direct(ctx context.Context, who packs.Token, verb string, params packs.Params) (object, error) {
 	w.t.Helper()
-	result, err := w.handlers[verb](ctx, &packs.Call{Verb: verb, Params: params, Token: who, Time: now})
+	result, err := w.handlers[verb](ctx, &packs.Call{Verb: verb, Params: params, Token: who, Time: now, Emit: w.told.emit})
 	if err != nil {
 		return nil, err
 	}

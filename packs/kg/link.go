@@ -32,7 +32,7 @@ func (g *graph) link(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (linked, error) {
+	out, err := packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (linked, error) {
 		from, err := findRecord(ctx, tx, source, call.Token.Readable())
 		if err != nil {
 			return linked{}, err
@@ -65,6 +65,10 @@ func (g *graph) link(ctx context.Context, call *packs.Call) (any, error) {
 			e.ID, from.seq, to.seq, e.Relation, e.Namespace, e.CreatedAt, weight, string(e.Properties))
 		return linked{edge: e, Created: true}, err
 	})
+	if err != nil || !out.Created {
+		return out, err
+	}
+	return tell(call, topicLinked, linkedEvent{ID: out.ID, SourceID: out.SourceID, TargetID: out.TargetID, Relation: out.Relation}, out)
 }
 
 // newEdge reads everything about an edge but its ends.

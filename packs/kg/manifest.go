@@ -14,6 +14,7 @@ func (Pack) Manifest() packs.Manifest {
 		Description: "A knowledge graph: entities, notes, and typed edges between them.",
 		Verbs:       append(writingVerbs(), readingVerbs()...),
 		Checks:      checks(),
+		Topics:      topics(),
 		Schema:      schema(),
 	}
 }

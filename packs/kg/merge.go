@@ -58,7 +58,7 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (merged, error) {
+	out, err := packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (merged, error) {
 		into, err := mergeable(ctx, tx, call, intoID, kind)
 		if err != nil {
 			return merged{}, err
@@ -83,6 +83,12 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 		}
 		return out, save(ctx, tx, into, call.Time)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return tell(call, topicMerged, mergedEvent{
+		ID: out.ID, Kind: kind, MergedID: out.MergedID, EdgesMoved: out.EdgesMoved, EdgesDropped: out.EdgesDropped,
+	}, out)
 }
 
 // mergeable finds one of the two. The namespace comes first: of a record in another one nothing else

@@ -17,7 +17,7 @@ func (g *graph) update(ctx context.Context, call *packs.Call) (any, error) {
 	if len(call.Params) < 2 {
 		return nil, &packs.InvalidError{Message: "nothing to change: give at least one field beside id"}
 	}
-	return packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (*record, error) {
+	r, err := packs.Within(ctx, g.store.Write, func(tx *sql.Tx) (*record, error) {
 		p, err := find(ctx, tx, id, call.Token.Readable())
 		if err != nil {
 			return nil, err
@@ -34,6 +34,10 @@ func (g *graph) update(ctx context.Context, call *packs.Call) (any, error) {
 		}
 		return r, save(ctx, tx, r, call.Time)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return tell(call, topicUpdated, oneEvent{ID: r.ID, Kind: r.Kind}, r)
 }
 
 // change applies the fields of an update to a record.

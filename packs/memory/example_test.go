@@ -35,6 +35,7 @@ func Example() {
 	call := func(verb string, params packs.Params) any {
 		result, err := instance.Handlers()[verb](ctx, &packs.Call{
 			Verb: verb, Params: params, Token: token{"local"}, Time: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC),
+			Emit: func(string, any) error { return nil }, // nobody listens
 		})
 		if err != nil {
 			panic(err)

@@ -22,7 +22,7 @@ func (m *memories) forget(ctx context.Context, call *packs.Call) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, m.store.Write, func(tx *sql.Tx) (forgotten, error) {
+	out, err := packs.Within(ctx, m.store.Write, func(tx *sql.Tx) (forgotten, error) {
 		p, err := find(ctx, tx, ref, call.Token.Readable())
 		if err != nil {
 			return forgotten{}, err
@@ -34,6 +34,10 @@ func (m *memories) forget(ctx context.Context, call *packs.Call) (any, error) {
 		}
 		return forgotten{ID: p.id, Namespace: p.namespace, Forgotten: true}, nil
 	})
+	if err != nil {
+		return nil, err
+	}
+	return out, call.Emit(topicForgotten, event{ID: out.ID})
 }
 
 // Locate implements packs.Locator and finds what the handlers find. Text that cannot be an id names no

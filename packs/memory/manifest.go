@@ -79,6 +79,7 @@ func (Pack) Manifest() packs.Manifest {
 			},
 		},
 		Checks: checks(),
+		Topics: topics(),
 		Schema: schema(),
 	}
 }

@@ -35,26 +35,30 @@ func (m *memories) remember(ctx context.Context, call *packs.Call) (any, error) 
 	if err != nil {
 		return nil, err
 	}
-	return packs.Within(ctx, m.store.Write, func(tx *sql.Tx) (memory, error) {
+	err = m.store.Write(ctx, func(tx *sql.Tx) error {
 		about := sql.NullString{String: one.About, Valid: one.About != ""}
 		result, err := tx.ExecContext(ctx, "INSERT INTO memory_records (id, namespace, created, salience, about, tags, content) VALUES (?, ?, ?, ?, ?, ?, ?)",
 			one.ID, one.Namespace, call.Time.UnixMicro(), one.Salience, about, string(tags), one.Content)
 		if err != nil {
-			return memory{}, err
+			return err
 		}
 		seq, err := result.LastInsertId()
 		if err != nil {
-			return memory{}, err
+			return err
 		}
 		for _, tag := range one.Tags {
 			if _, err := tx.ExecContext(ctx, "INSERT INTO memory_tags (tag, record) VALUES (?, ?)", tag, seq); err != nil {
-				return memory{}, err
+				return err
 			}
 		}
 		_, err = tx.ExecContext(ctx, "INSERT INTO memory_words (rowid, content, tags) VALUES (?, ?, ?)",
 			seq, spread(one.Content), spread(strings.Join(one.Tags, " ")))
-		return one, err
+		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	return one, call.Emit(topicRemembered, event{ID: one.ID, About: one.About})
 }
 
 // readMemory reads all params but about. The manifest and the checks have been there before; a handler

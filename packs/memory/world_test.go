@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -44,6 +45,9 @@ type world struct {
 	handlers map[string]packs.Handler
 	backend  packs.Backend
 	now      time.Time
+
+	mu   sync.Mutex
+	told []string // what the handlers emit, as "topic payload"
 }
 
 func open(t testing.TB) *world {
@@ -100,11 +104,21 @@ func (w *world) direct(who token, verb string, params object) (json.RawMessage, 
 		Invoke: func(_ context.Context, verb string, params packs.Params) (json.RawMessage, error) {
 			return w.direct(who, verb, object(params))
 		},
+		Emit: w.emit,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return json.Marshal(result)
+}
+
+// emit is packs.Call.Emit.
+func (w *world) emit(topic string, payload any) error {
+	text, err := json.Marshal(payload)
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.told = append(w.told, topic+" "+string(text))
+	return err
 }
 
 func (w *world) must(who token, verb string, params object) object {
