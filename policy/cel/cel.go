@@ -20,8 +20,9 @@
 // rights (the gate does, after), and reads no clock.
 //
 // Invariants. Only true passes: a check that is false, fails, panics or is cut short refuses. No
-// integer is ever rounded to pass a check; a number that fits none of CEL's types refuses. No error
-// holds a param's value or the engine's own text.
+// integer is ever rounded to pass a check: a rule that reads a value with a number that fits none of
+// CEL's types refuses, one that only asks whether it is there or how many parts it has does not look at
+// them. No error holds a param's value or the engine's own text.
 package cel
 
 import (

@@ -120,9 +120,19 @@ func TestCheck(t *testing.T) {
 		{"ErrBeyondUint", `params.rest > 5`, `{"rest":18446744073709551617}`, "cannot take a number in the param rest exactly"},
 		{"OKBeyondUintExact", `params.rest > 5.0`, `{"rest":18446744073709551616}`, holds},
 		{"ErrHuge", `params.rest > 5.0 || true`, `{"rest":1e400}`, "cannot take a number in the param rest exactly"},
-		{"ErrHugeNested", `size(params.list) > 0`, `{"list":[{"a":[1e400]}]}`, "cannot take a number in the param list exactly"},
+		{"ErrHugeNested", `params.list != []`, `{"list":[{"a":[1e400]}]}`, "cannot take a number in the param list exactly"},
 		{"ErrVanishes", `params.weight == 0.0`, `{"weight":1e-400}`, "cannot take a number in the param weight exactly"},
 		{"OKZero", `params.weight == 0.0`, `{"weight":0e999999}`, holds},
+		{"OKPresenceReadsNothing", `has(params.meta) && has(params.rest) && has(params.list) && has(params.items) && has(params.weights)`,
+			`{"meta":{"n":18446744073709551617},"rest":[18446744073709551617],"list":[18446744073709551617],"items":[{"n":18446744073709551617}],"weights":[18446744073709551617]}`, holds},
+		{"OKPresenceOfANumber", `has(params.rest) && has(params.weight)`, `{"rest":18446744073709551617,"weight":18446744073709551617}`, holds},
+		{"OKSizeReadsNoParts", `size(params.meta) == 1 && params.items.size() == 1 && size(params.rest) == 2`,
+			`{"meta":{"n":18446744073709551617},"items":[{"n":18446744073709551617}],"rest":[1,18446744073709551617]}`, holds},
+		{"ErrSizeOfANumber", `size(params.rest) == 1`, `{"rest":18446744073709551617}`, "cannot take a number in the param rest exactly"},
+		{"ErrPresenceWithin", `has(params.meta.other) || true`, `{"meta":{"n":18446744073709551617}}`, "cannot take a number in the param meta exactly"},
+		{"ErrPresenceThenReading", `has(params.meta) && params.meta.x == 1 || true`, `{"meta":{"n":18446744073709551617}}`, "cannot take a number in the param meta exactly"},
+		{"ErrSizeOfAPart", `size(params.items[0]) == 1`, `{"items":[{"n":18446744073709551617}]}`, "cannot take a number in the param items exactly"},
+		{"ErrSizeOfAFilter", `size(params.list.filter(x, x == 1)) == 0`, `{"list":[18446744073709551617]}`, "cannot take a number in the param list exactly"},
 		{"OKNumberWhole", `params.weight == 3.0 && params.weight < 4 && params.weight + 0.5 == 3.5`, `{"weight":3}`, holds},
 		{"OKNumberNegative", `params.weight == -3.25`, `{"weight":-3.25}`, holds},
 		{"ErrNumberInexact", `params.weight <= 9007199254740992.0`, `{"weight":9007199254740993}`, "cannot take a number in the param weight exactly"},
@@ -253,6 +263,26 @@ func TestMessageRule(t *testing.T) {
 	require.Error(t, failed.Err)
 }
 
+// A message reads the params only when it is computed, and then as exactly as a rule.
+func TestMessageRuleReadsExactly(t *testing.T) {
+	const big = `{"meta":{"n":18446744073709551617},"limit":7}`
+	message := packs.Check{Name: "message", Rule: `params.limit != 8`, MessageRule: `params.meta == {"n": 1} ? "a" : "b"`}
+	message.Verbs = []string{"create"}
+	require.NoError(t, compile(t, message).Check(t.Context(), input(t, big)))
+	refused := func(checks ...packs.Check) *packs.CheckError {
+		t.Helper()
+		var failed *packs.CheckError
+		require.ErrorAs(t, compile(t, checks...).Check(t.Context(), input(t, big)), &failed)
+		return failed
+	}
+	require.Contains(t, refused(message, one(`params.meta == {"n": 1} || true`)).Message, "cannot take a number in the param meta exactly",
+		"a message that was not computed has looked through nothing")
+	message.Rule = `params.limit != 7`
+	failed := refused(message)
+	require.Contains(t, failed.Message, "its message could not be computed")
+	require.ErrorContains(t, failed.Err, "the param meta")
+}
+
 // Neither the caller nor the log reads a value or the engine's words.
 func TestErrorsHoldNoValues(t *testing.T) {
 	for _, rule := range []string{
@@ -344,6 +374,7 @@ func TestCheckReadsClaimsExactly(t *testing.T) {
 	err := compile(t, one(`token.actor.claims == {"n": 1}`)).Check(t.Context(), in)
 	require.ErrorContains(t, err, "cannot take a number in token.actor.claims exactly")
 	require.NoError(t, compile(t, one(`token.actor.id == "a1"`)).Check(t.Context(), in))
+	require.NoError(t, compile(t, one(`has(token.actor.claims) && size(token.actor.claims) == 1`)).Check(t.Context(), in))
 	in.Token.Actor.Claims = nil
 	require.NoError(t, compile(t, one(`!has(token.actor.claims.n)`)).Check(t.Context(), in))
 }

@@ -50,19 +50,6 @@ func (c *check) run(ctx context.Context, vars *variables) (err error) {
 			err = refusal(c.name, fmt.Errorf("panic of type %T", v))
 		}
 	}()
-	for _, s := range c.scans {
-		// A param that is null here or absent has no parts; the rule's own reading deals with it.
-		if value := vars.in.Params[s.name]; value != nil {
-			if err := scan(s.kind, value, 1); err != nil {
-				return refusal(c.name, &valueError{what: "the param " + s.name, err: err})
-			}
-		}
-	}
-	if c.claims {
-		if err := scan(packs.Object, vars.in.Token.Actor.Claims, 1); err != nil {
-			return refusal(c.name, &valueError{what: "token.actor.claims", err: err})
-		}
-	}
 	out, err := c.rule.eval(ctx, vars)
 	if err != nil {
 		return refusal(c.name, err)
@@ -96,6 +83,9 @@ func (r *rule) eval(ctx context.Context, vars *variables) (ref.Val, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("not evaluated: %w", err)
 	}
+	if err := r.scan(vars.in); err != nil {
+		return nil, err
+	}
 	var out ref.Val
 	var err error
 	if r.loops {
@@ -112,6 +102,24 @@ func (r *rule) eval(ctx context.Context, vars *variables) (ref.Val, error) {
 		return nil, classify(err)
 	}
 	return out, nil
+}
+
+// scan looks through the values that the rule reads, for what no rule may see.
+func (r *rule) scan(in *policy.Input) error {
+	for _, s := range r.scans {
+		// A param that is null here or absent has no parts; the rule's own reading deals with it.
+		if value := in.Params[s.name]; value != nil {
+			if err := scan(s.kind, value, 1); err != nil {
+				return &valueError{what: "the param " + s.name, err: err}
+			}
+		}
+	}
+	if r.claims {
+		if err := scan(packs.Object, in.Token.Actor.Claims, 1); err != nil {
+			return &valueError{what: "token.actor.claims", err: err}
+		}
+	}
+	return nil
 }
 
 // classify replaces the engine's error, whose text may quote a param, by one that does not.

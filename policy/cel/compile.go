@@ -22,10 +22,6 @@ type check struct {
 	rule        rule
 	message     string
 	messageRule *rule // in place of message, or nil
-	// scans are the params with elements or members that it reads and no check of the verb before
-	// it: they are looked through first.
-	scans  []scanned
-	claims bool // it reads token.actor.claims, which are looked through as well
 }
 
 // scanned is a param that scan looks through.
@@ -38,6 +34,10 @@ type scanned struct {
 type rule struct {
 	program cel.Program
 	loops   bool // it holds a comprehension, so it looks at the caller's context
+	// scans are the params with elements or members whose value it reads and that no rule which ran
+	// before it looked through: they are looked through first.
+	scans  []scanned
+	claims bool // it reads token.actor.claims, which are looked through as well
 }
 
 // compiler compiles the checks of one verb.
@@ -48,8 +48,6 @@ type compiler struct {
 	env    *cel.Env
 	found  *problems
 	checks []check
-	scans  []scanned // of the check that is being compiled
-	claims bool      // likewise
 }
 
 func newCompiler(pack string, v *packs.Verb, cfg Config, found *problems) (*compiler, error) {
@@ -89,23 +87,21 @@ func (c *compiler) compile(ck *packs.Check) {
 		at.verb, at.text = "", "has neither or both of message and message_rule; keep one"
 		c.found.add(at)
 	}
-	c.scans, c.claims = nil, false
-	r, ok := c.expression(at, ck.Rule, types.BoolType)
+	r, ok := c.expression(at, ck.Rule, types.BoolType, nil)
 	out := check{name: ck.Name, rule: r, message: plainText(ck.Message)}
 	if ck.MessageRule != "" {
 		at.message = true
-		m, fine := c.expression(at, ck.MessageRule, types.StringType)
+		m, fine := c.expression(at, ck.MessageRule, types.StringType, r.scans)
 		out.messageRule, ok = &m, ok && fine
 	}
 	if ok {
-		out.scans, out.claims = c.scans, c.claims
 		c.checks = append(c.checks, out)
 	}
 }
 
 // expression compiles one expression of a check. at names the check, and tells a message_rule from a
-// rule.
-func (c *compiler) expression(at problem, text string, want *types.Type) (rule, bool) {
+// rule; scanned are the params that the check looked through before it.
+func (c *compiler) expression(at problem, text string, want *types.Type, scanned []scanned) (rule, bool) {
 	fail := func(p problem, format string, args ...any) (rule, bool) {
 		p.text = fmt.Sprintf(format, args...)
 		c.found.add(p)
@@ -119,7 +115,8 @@ func (c *compiler) expression(at problem, text string, want *types.Type) (rule, 
 		c.found.issues(at, iss)
 		return rule{}, false
 	}
-	if !c.inspect(at, parsed) {
+	read, claims, ok := c.inspect(at, parsed)
+	if !ok {
 		return rule{}, false
 	}
 	checked, iss := c.env.Check(parsed)
@@ -150,12 +147,13 @@ func (c *compiler) expression(at problem, text string, want *types.Type) (rule, 
 	if err != nil {
 		return fail(at, "cannot be prepared: %s", plainMessage(err.Error()))
 	}
-	return rule{program: program, loops: loops}, true
+	return rule{program: program, loops: loops, scans: c.toScan(read, scanned), claims: claims}, true
 }
 
 // inspect looks at what a parsed rule reads. params and token are read by member only, so that what
 // is undeclared or secret cannot be reached round about, as by dyn(params), and their sizes are known.
-func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
+// It returns the params whose value is looked into, and whether the claims are.
+func (c *compiler) inspect(at problem, parsed *cel.Ast) (read []string, claims, ok bool) {
 	tree := parsed.NativeRep()
 	before := len(c.found.list)
 	fail := func(e ast.Expr, format string, args ...any) {
@@ -163,7 +161,6 @@ func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
 		p.text = fmt.Sprintf(format, args...)
 		c.found.add(p)
 	}
-	var read []string
 	for _, e := range ast.MatchDescendants(ast.NavigateAST(tree), ast.AllMatcher()) {
 		switch e.Kind() {
 		case ast.ComprehensionKind:
@@ -189,31 +186,45 @@ func (c *compiler) inspect(at problem, parsed *cel.Ast) bool {
 			case !ok:
 				fail(e, "%s is read by member only; write %s.<name>", name, name)
 			case name == varParams && c.readParam(at, sel, field, fail):
-				read = append(read, field)
+				if looksInto(sel) {
+					read = append(read, field)
+				}
 			case name == varToken && field == "actor":
-				_, name, ok := member(sel)
+				of, name, ok := member(sel)
 				if !ok {
 					fail(sel, "token.actor is read by member only; write token.actor.<name>")
 				}
-				c.claims = c.claims || name == "claims"
+				claims = claims || name == "claims" && looksInto(of)
 			}
 		}
 	}
-	if len(c.found.list) > before {
-		return false
-	}
-	for _, name := range read {
-		s := scanned{name, c.verb.Param(name).Type}
-		if hasParts(s.kind) && !c.scansAlready(s) {
-			c.scans = append(c.scans, s)
-		}
-	}
-	return true
+	return read, claims, len(c.found.list) == before
 }
 
-func (c *compiler) scansAlready(s scanned) bool {
-	return slices.Contains(c.scans, s) ||
-		slices.ContainsFunc(c.checks, func(earlier check) bool { return slices.Contains(earlier.scans, s) })
+// looksInto reports whether a rule may meet the elements or members of what a selection reads. Testing
+// that it is there, as has(params.x), and counting them, as size(params.x), meets none.
+func looksInto(sel ast.NavigableExpr) bool {
+	if sel.AsSelect().IsTestOnly() {
+		return false
+	}
+	parent, ok := sel.Parent()
+	return !ok || parent.Kind() != ast.CallKind || parent.AsCall().FunctionName() != overloads.Size
+}
+
+// toScan picks of the params that a rule reads those to look through: they may hold what no rule may
+// see, and neither before nor the rule of an earlier check has met them. Messages of earlier checks
+// do not count, for they are computed only where the call ends.
+func (c *compiler) toScan(read []string, before []scanned) []scanned {
+	var scans []scanned
+	for _, name := range read {
+		s := scanned{name, c.verb.Param(name).Type}
+		if !hasParts(s.kind) || slices.Contains(scans, s) || slices.Contains(before, s) ||
+			slices.ContainsFunc(c.checks, func(earlier check) bool { return slices.Contains(earlier.rule.scans, s) }) {
+			continue
+		}
+		scans = append(scans, s)
+	}
+	return scans
 }
 
 func (c *compiler) readParam(at problem, sel ast.Expr, field string, fail func(ast.Expr, string, ...any)) bool {
