@@ -27,6 +27,7 @@ func TestOperationsLimit(t *testing.T) {
 	calls := func(n int, separator string) string {
 		return strings.TrimSuffix(strings.Repeat("t()"+separator, n), separator)
 	}
+	objects := func(n int) string { return strings.TrimSuffix(strings.Repeat(`{"tool":"t"},`, n), ",") }
 	for _, c := range []struct {
 		name, most, over string
 		count            int
@@ -34,7 +35,8 @@ func TestOperationsLimit(t *testing.T) {
 		{"OK batch", "[" + calls(100, ",") + "]", "[" + calls(101, ",") + "]", 101},
 		{"OK chain", calls(100, " | "), calls(101, " | "), 101},
 		{"OK chain of thousands", calls(100, "|"), calls(10_000, "|"), 101},
-		{"OK JSON", "[" + strings.TrimSuffix(strings.Repeat(`{"tool":"t"},`, 100), ",") + "]", "[" + strings.TrimSuffix(strings.Repeat(`{"tool":"t"},`, 500), ",") + "]", 500},
+		{"OK JSON by one", "[" + objects(100) + "]", "[" + objects(101) + "]", 101},
+		{"OK JSON", "[" + objects(100) + "]", "[" + objects(500) + "]", 500},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			req, err := request.Parse(c.most)
