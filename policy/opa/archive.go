@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -63,12 +64,15 @@ func tooLarge(limit int64) error {
 }
 
 // checkArchive reads an archive to its very end, its checksum included. OPA's loader stops at the end
-// of the tar, takes no notice of links, and bounds single files but not their sum.
+// of the tar, takes no notice of links, and bounds single files but not their sum. What follows an
+// archive, be it a second one joined to it, would be policy that nobody reads: it is refused.
 func checkArchive(raw []byte, limit int64) error {
-	unzipped, err := gzip.NewReader(bytes.NewReader(raw))
+	rest := bytes.NewReader(raw) // an io.ByteReader, so nothing beyond the first gzip member is read ahead
+	unzipped, err := gzip.NewReader(rest)
 	if err != nil {
 		return fmt.Errorf("the archive is not complete or no .tar.gz: %w", err)
 	}
+	unzipped.Multistream(false)
 	counted := &io.LimitedReader{R: unzipped, N: limit + 1}
 	entries := tar.NewReader(counted)
 	for {
@@ -88,11 +92,25 @@ func checkArchive(raw []byte, limit int64) error {
 			return fmt.Errorf("the archive holds %s, which is neither a file nor a folder", header.Name)
 		}
 	}
-	if _, err := io.Copy(io.Discard, counted); err != nil {
+	var padding zeros
+	if _, err := io.Copy(&padding, counted); err != nil {
 		return fmt.Errorf("the archive is not complete or no .tar.gz: %w", err)
 	}
-	if counted.N <= 0 {
+	switch {
+	case counted.N <= 0:
 		return tooLarge(limit)
+	case padding.broken || rest.Len() > 0:
+		return errors.New("there is more data after the end of the archive; write all files of the policy into one .tar.gz")
 	}
 	return nil
+}
+
+// zeros takes what pads a tar after its end, and notices whatever else there is.
+type zeros struct{ broken bool }
+
+func (z *zeros) Write(p []byte) (int, error) {
+	for _, b := range p {
+		z.broken = z.broken || b != 0
+	}
+	return len(p), nil
 }

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
+	"io"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -66,6 +67,33 @@ func TestOKArchive(t *testing.T) {
 	}
 }
 
+func unzipped(t testing.TB, archive []byte) []byte {
+	t.Helper()
+	r, err := gzip.NewReader(bytes.NewReader(archive))
+	require.NoError(t, err)
+	content, err := io.ReadAll(r)
+	require.NoError(t, err)
+	return content
+}
+
+// zipped is one gzip member of the parts.
+func zipped(t testing.TB, parts ...[]byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	w := gzip.NewWriter(&buf)
+	_, err := w.Write(bytes.Join(parts, nil))
+	require.NoError(t, err)
+	require.NoError(t, w.Close())
+	return buf.Bytes()
+}
+
+// Writers of tar fill up the last block of an archive with zeros.
+func TestOKPaddedArchive(t *testing.T) {
+	raw := unzipped(t, tarGz(t, entry{name: "gate.rego", content: "package verbgate.gate\n\ndecision := true"}))
+	g := opened(t, opa.Config{Path: bundleFile(t, zipped(t, raw, make([]byte, 10240))), Timeout: time.Minute})
+	require.Equal(t, policy.Allow, g.Decide(t.Context(), call(nil)).Verdict)
+}
+
 func TestErrArchive(t *testing.T) {
 	gate := entry{name: "gate.rego", content: allowGate}
 	for name, tc := range map[string]struct {
@@ -80,7 +108,11 @@ func TestErrArchive(t *testing.T) {
 		"Err same file":     {tarGz(t, gate, entry{name: "./gate.rego", content: "package other"}), "the file gate.rego is in it twice"},
 		"Err signed":        {tarGz(t, gate, entry{name: "/.signatures.json", content: `{"signatures":["x"]}`}), "signed"},
 		"Err hidden rego":   {tarGz(t, gate, entry{name: "._gate.rego", content: "\x00\x05\x16\x07"}), "._gate.rego"},
-		"Err more after it": {append(tarGz(t, gate), "more"...), "not complete or no .tar.gz"},
+		"Err more after it": {append(tarGz(t, gate), "more"...), "more data after the end of the archive"},
+		"Err two joined":    {append(tarGz(t, gate), tarGz(t, entry{name: "deny.rego", content: "package verbgate.gate\n\ndecision := false"})...), "more data after the end of the archive"},
+		"Err zeros after":   {append(tarGz(t, gate), make([]byte, 512)...), "more data after the end of the archive"},
+		"Err two in one":    {zipped(t, unzipped(t, tarGz(t, gate)), unzipped(t, tarGz(t, gate))), "more data after the end of the archive"},
+		"Err split in two":  {append(zipped(t, unzipped(t, tarGz(t, gate))[:512]), zipped(t, unzipped(t, tarGz(t, gate))[512:])...), "not complete or no .tar.gz"},
 		"Err bomb":          {tarGz(t, gate, entry{name: "zeros", content: strings.Repeat("0", 2<<20)}), "over 1048576 bytes"},
 		"Err bomb in parts": {tarGz(t, gate, entry{name: "a/data.json", content: `"` + strings.Repeat("0", 600<<10) + `"`}, entry{name: "b/data.json", content: `"` + strings.Repeat("0", 600<<10) + `"`}), "over 1048576 bytes"},
 	} {

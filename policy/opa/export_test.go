@@ -3,6 +3,7 @@ package opa
 import (
 	"os"
 	"testing"
+	"time"
 
 	"github.com/open-policy-agent/opa/v1/storage"
 )
@@ -32,4 +33,14 @@ func ChangeTime(t *testing.T, file string) int64 {
 		t.Fatal(err)
 	}
 	return changeTime(info)
+}
+
+// Limits are the time limit of an evaluation and its grace.
+func Limits(g *Gate) (timeout, grace time.Duration) { return g.cfg.Timeout, g.cfg.Grace }
+
+// OptionAllocs counts what making ready the options of one more evaluation allocates.
+func OptionAllocs(g *Gate) float64 {
+	j, snap := newJob(), g.current.Load()
+	j.optionsFor(snap)
+	return testing.AllocsPerRun(100, func() { j.optionsFor(snap) })
 }

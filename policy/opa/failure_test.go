@@ -121,6 +121,17 @@ func TestErrTimeout(t *testing.T) {
 	require.Equal(t, g.Status().Revision, d.Revision)
 }
 
+// Unless the configuration says otherwise an evaluation has the time that the contract gives it.
+func TestDefaultTimeLimits(t *testing.T) {
+	require.Equal(t, 250*time.Millisecond, opa.DefaultTimeout)
+	require.Equal(t, 100*time.Millisecond, opa.DefaultGrace)
+	g := opened(t, opa.Config{FS: files(spin)})
+	timeout, grace := opa.Limits(g)
+	require.Equal(t, opa.DefaultTimeout, timeout)
+	require.Equal(t, opa.DefaultGrace, grace)
+	requirePolicyError(t, g.Decide(t.Context(), call(nil)), "evaluation took longer than 250ms")
+}
+
 // An evaluation that cannot be interrupted is given up; past a few of them the gate refuses at once,
 // until they have ended.
 func TestErrAbandoned(t *testing.T) {
