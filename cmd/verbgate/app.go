@@ -41,6 +41,9 @@ type app struct {
 	gate       *opa.Gate
 	dispatcher *dispatcher.Dispatcher
 	close      []func() error // in the order of opening
+
+	activated  bool  // the first activation has been tried; read and written in the gate's order of activations
+	unrecorded error // why the first activation is not on record
 }
 
 // openApp wires the house for cfg and opens it. The policy has been activated when it returns. Every
@@ -73,30 +76,33 @@ func (a *app) wire() error {
 		return err
 	}
 	a.files = sqlite.New(a.cfg.DataDir, a.log)
-	a.dispatcher, err = dispatcher.New(dispatcher.Config{
-		Packs:        a.cfg.packs(),
-		Gate:         a.gate,
-		FailOpen:     a.cfg.Gate.OnError == onErrorOpen,
-		Checks:       checks{},
-		Backends:     a.files,
-		BackendOf:    a.cfg.Backends,
-		Audit:        a.store,
-		RecordParams: a.cfg.Audit.Params == paramsRecord,
-		Sealer:       key,
-		Limits:       dispatcher.Limits{RequestTimeout: a.cfg.Limits.RequestTimeout},
-		Log:          a.log,
-	})
+	cfg := dispatcherConfig(a.cfg)
+	cfg.Gate, cfg.Backends, cfg.Audit, cfg.Sealer, cfg.Log = a.gate, a.files, a.store, key, a.log
+	a.dispatcher, err = dispatcher.New(cfg)
 	return err
 }
 
-// open opens the parts, those that others stand on first.
+// dispatcherConfig is what cfg alone says of the dispatcher; the parts it stands on are added to it.
+func dispatcherConfig(cfg *config) dispatcher.Config {
+	return dispatcher.Config{
+		Packs:        cfg.packs(),
+		FailOpen:     cfg.Gate.OnError == onErrorOpen,
+		Checks:       checks{},
+		BackendOf:    cfg.Backends,
+		RecordParams: cfg.Audit.Params == paramsRecord,
+		Limits:       dispatcher.Limits{RequestTimeout: cfg.Limits.RequestTimeout},
+	}
+}
+
+// open opens the parts, those that others stand on first: the store before the gate, whose activation
+// it records, and both before the dispatcher, which runs nothing until it is open.
 func (a *app) open(ctx context.Context) error {
 	parts := []struct {
 		open  func(context.Context) error
 		close func() error
 	}{
 		{a.store.Open, a.store.Close},
-		{a.gate.Open, a.gate.Close},
+		{a.openGate, a.closeGate},
 		{func(context.Context) error { return nil }, a.files.Close}, // opens when a pack asks
 		{a.dispatcher.Open, a.dispatcher.Close},
 	}
@@ -107,6 +113,28 @@ func (a *app) open(ctx context.Context) error {
 		a.close = append(a.close, part.close)
 	}
 	return nil
+}
+
+// openGate activates the policy for the first time. Nothing runs under a policy that nobody can see was
+// put to use: an activation that cannot be recorded is no activation.
+func (a *app) openGate(ctx context.Context) error {
+	err := a.gate.Open(ctx)
+	if a.unrecorded == nil {
+		return err
+	}
+	return errors.Join(err, fmt.Errorf("the activation of the policy could not be recorded in %s: %w; make room there, or choose another folder with data_dir or --data-dir",
+		filepath.Join(a.cfg.DataDir, auditFile), a.unrecorded), a.closeGate())
+}
+
+// closeGate closes the gate. Evaluations that were given up and cannot be stopped end with the process;
+// the calls they were for have been refused, so that they are worth a warning and no failure.
+func (a *app) closeGate() error {
+	err := a.gate.Close()
+	if n := a.gate.Status().Running; err != nil && n > 0 {
+		a.log.Warn("evaluations of the policy that took longer than gate.timeout cannot be interrupted and end with the process; their calls were refused", "evaluations", n)
+		return nil
+	}
+	return err
 }
 
 // Close waits for running requests to end and closes the parts, last opened first.
@@ -122,7 +150,7 @@ func (a *app) Close() error {
 func (a *app) logCounters() {
 	d := a.dispatcher.Stats()
 	a.log.Info("counted by the dispatcher", "ran_without_a_decision", d.GateUnavailableAllowed, "refused_without_audit", d.AuditUnavailable,
-		"parse_errors_not_recorded", d.ParseErrorsDropped, "hook_errors", d.HookErrors)
+		"records_lost", d.RecordsLost, "parse_errors_not_recorded", d.ParseErrorsDropped, "hook_errors", d.HookErrors)
 	g := a.gate.Status()
 	attrs := []any{"revision", g.Revision, "activated", g.ActivatedAt, "decisions", g.Decisions, "given_up", g.Abandoned, "still_running", g.Running}
 	if g.LastError != nil {
@@ -174,11 +202,26 @@ func (c *config) packs() []packs.Pack {
 	return slices.DeleteFunc(all, func(p packs.Pack) bool { return !slices.Contains(c.Packs, p.Manifest().Name) })
 }
 
-// activationTimeout bounds the writing of the record of an activation.
+// activationTimeout bounds the writing of the record of the first activation.
 const activationTimeout = 10 * time.Second
 
-// recordActivation writes down that a policy was put to use, or was not.
+// recordActivation writes down that a policy was put to use, or was not. The gate calls it once at a
+// time. The first call comes while the house is being opened, and openGate refuses to go on when its
+// record is not stored. The later ones go the way of the operations' records: when one cannot be stored,
+// operations are refused until it is.
 func (a *app) recordActivation(act opa.Activation) {
+	record := activationRecord(act)
+	if a.activated {
+		a.dispatcher.Record(context.Background(), record) // the dispatcher says in the log that the store is down
+		return
+	}
+	a.activated = true
+	ctx, cancel := context.WithTimeout(context.Background(), activationTimeout)
+	defer cancel()
+	a.unrecorded = a.store.Append(ctx, []policy.Record{record})
+}
+
+func activationRecord(act opa.Activation) policy.Record {
 	record := policy.Record{
 		ID: uuid.NewString(), Kind: policy.KindGateActivation, Time: act.Time.UTC(), RequestID: uuid.NewString(),
 		Source: string(dispatcher.CLI), Actor: login().String(), Decision: policy.Allow.String(), Effect: "allowed", Outcome: "success",
@@ -187,11 +230,7 @@ func (a *app) recordActivation(act opa.Activation) {
 	if act.Err != nil {
 		record.Decision, record.Effect, record.Outcome, record.Reason = "refused", "denied", "error", act.Err.Error()
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), activationTimeout)
-	defer cancel()
-	if err := a.store.Append(ctx, []policy.Record{record}); err != nil {
-		a.log.Error("the activation of the policy could not be recorded", "revision", act.Revision, "error", err)
-	}
+	return record
 }
 
 // caller is whoever runs this program.
