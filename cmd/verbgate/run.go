@@ -119,6 +119,7 @@ command line is wrong, and nothing has run; 3 could not start.`,
 		c.verbsCommand(),
 		c.initCommand(),
 		c.parseCommand(),
+		c.frameCommand(),
 		c.versionCommand(),
 	)
 	return root
