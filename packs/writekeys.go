@@ -54,7 +54,10 @@ func (v *Verb) ParsedWriteKeys() []WriteKey {
 // (a number, null, a reference in whatever form the caller keeps it) gives no key. A param declared
 // as an array of strings or UUIDs gives one key for each element that is a string. A param that was
 // left out counts with its default: two writes to one slot collide however they name it. Text is
-// compared as it is, but UUID params in lower case, as Resolve leaves them.
+// compared as it is, but for UUIDs, which have one spelling but for case: they count in lower case, be
+// it because the param is declared as one, as Resolve leaves it, or because the text is one in full
+// (8-4-4-4-12 hex digits), whatever the param's type. An id that is only a prefix is other text than
+// the full one; two operations that name one record by a prefix and in full do not collide.
 //
 // The texts, such as record:"1f3c…", are unambiguous and printable.
 func (k WriteKey) Tuples(v *Verb, args map[string]any) []string {
@@ -103,7 +106,7 @@ func (v *Verb) keyValues(name string, args map[string]any) []string {
 		if !ok {
 			continue
 		}
-		if elem == UUID {
+		if elem == UUID || isUUID(s) {
 			s = strings.ToLower(s)
 		}
 		out = append(out, s)

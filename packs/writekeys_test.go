@@ -2,6 +2,8 @@ package packs_test
 
 import (
 	"encoding/json"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -13,7 +15,7 @@ func TestWriteKeyTuples(t *testing.T) {
 	params := []packs.Param{
 		{Name: "id", Type: packs.String}, {Name: "uuid", Type: packs.UUID}, {Name: "into", Type: packs.String},
 		{Name: "ids", Type: packs.ArrayOf(packs.String)}, {Name: "uuids", Type: packs.ArrayOf(packs.UUID)},
-		{Name: "name", Type: packs.String, Default: "main"},
+		{Name: "name", Type: packs.String, Default: "main"}, {Name: "home", Type: packs.String, Default: "1B4E28BA-2FA1-4D2B-883F-0016D3CCA427"},
 	}
 	type args = map[string]any
 	tests := []struct {
@@ -28,6 +30,12 @@ func TestWriteKeyTuples(t *testing.T) {
 		{"OKNoConfusion", []string{"edge:{id}:{into}"}, args{"id": `a":"b`, "into": "c"}, []string{`edge:"a\":\"b":"c"`}},
 		{"OKPrintable", []string{"record:{id}"}, args{"id": "\u202e\n"}, []string{`record:"\u202e\n"`}},
 		{"OKTextAsItIs", []string{"record:{id}"}, args{"id": "A"}, []string{`record:"A"`}},
+		{"OKFullIDLowered", []string{"record:{id}"}, args{"id": "1B4E28BA-2FA1-4D2B-883F-0016D3CCA427"}, []string{`record:"1b4e28ba-2fa1-4d2b-883f-0016d3cca427"`}},
+		{"OKFullIDsLoweredInLists", []string{"edge:{into}:{ids}"}, args{"into": "A", "ids": []any{"1B4E28BA-2fa1-4D2B-883F-0016D3CCA427", "1B4E28BA"}},
+			[]string{`edge:"A":"1b4e28ba-2fa1-4d2b-883f-0016d3cca427"`, `edge:"A":"1B4E28BA"`}},
+		{"OKNoFullIDAsItIs", []string{"record:{id}", "record:{into}"}, args{"id": "1B4E28BA-2FA1-4D2B-883F-0016D3CCA42G", "into": "1B4E28BA2FA14D2B883F0016D3CCA427"},
+			[]string{`record:"1B4E28BA-2FA1-4D2B-883F-0016D3CCA42G"`, `record:"1B4E28BA2FA14D2B883F0016D3CCA427"`}},
+		{"OKDefaultFullIDLowered", []string{"slot:{home}"}, args{}, []string{`slot:"1b4e28ba-2fa1-4d2b-883f-0016d3cca427"`}},
 		{"OKUUIDLowered", []string{"record:{uuid}"}, args{"uuid": "AB"}, []string{`record:"ab"`}},
 		{"OKList", []string{"record:{ids}"}, args{"ids": []any{"a", json.Number("1"), nil, "b"}}, []string{`record:"a"`, `record:"b"`}},
 		{"OKUUIDList", []string{"record:{uuids}"}, args{"uuids": []any{"AB"}}, []string{`record:"ab"`}},
@@ -57,11 +65,13 @@ func TestParsedWriteKeys(t *testing.T) {
 	}, v.ParsedWriteKeys())
 }
 
-// Two different tuples never share a text.
+// Two different tuples never share a text, and one spelt in two ways does.
 func FuzzWriteKeyTuples(f *testing.F) {
 	f.Add("a", "b", "a", "c")
 	f.Add(`a":"b`, "c", "a", `b":"c`)
 	f.Add("\xff", "", `\xff`, "")
+	f.Add("1b4e28ba-2fa1-4d2b-883f-0016d3cca427", "", "1B4E28BA-2FA1-4D2B-883F-0016D3CCA427", "")
+	f.Add("1b4e28ba", "", "1B4E28BA", "")
 	v := &packs.Verb{
 		Params:    []packs.Param{{Name: "a", Type: packs.String}, {Name: "b", Type: packs.String}},
 		WriteKeys: []string{"edge:{a}:{b}"},
@@ -69,6 +79,12 @@ func FuzzWriteKeyTuples(f *testing.F) {
 	f.Fuzz(func(t *testing.T, a1, b1, a2, b2 string) {
 		one := v.WriteKeyTuples(map[string]any{"a": a1, "b": b1})
 		two := v.WriteKeyTuples(map[string]any{"a": a2, "b": b2})
-		require.Equal(t, a1 == a2 && b1 == b2, one[0] == two[0])
+		require.Equal(t, sameKey(a1, a2) && sameKey(b1, b2), one[0] == two[0])
 	})
+}
+
+var fullID = regexp.MustCompile(`^(?i)[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+
+func sameKey(a, b string) bool {
+	return a == b || fullID.MatchString(a) && fullID.MatchString(b) && strings.EqualFold(a, b)
 }
