@@ -49,6 +49,7 @@ type setting struct {
 	doc   string   // what it does, for verbgate init's output; lines are wrapped already
 	enum  []string // the values allowed, if there are few
 	path  bool     // the value is a path, relative to the file it stands in
+	other bool     // nothing in it stands for something else: a text that must be looked up elsewhere, or everything
 	check func(string) error
 }
 
@@ -65,19 +66,19 @@ const (
 // settings lists every key, in the order of verbgate init's output, with where its value goes.
 func (c *config) settings() []setting {
 	return []setting{
-		{key: "data_dir", into: &c.DataDir, path: true,
+		{key: "data_dir", into: &c.DataDir, path: true, other: true,
 			doc: "Where the databases, the audit store and the HTTP token are kept.\nEmpty: verbgate in the user's state directory ($XDG_STATE_HOME, else ~/.local/state)."},
 		{key: "namespace", into: &c.Namespace, check: checkNamespace,
 			doc: "The namespace of calls that name none."},
 		{key: "visible", into: &c.Visible, check: checkNamespace,
 			doc: "Further namespaces that calls which name none may read, if the policy agrees."},
-		{key: "packs", into: &c.Packs, check: checkPack,
+		{key: "packs", into: &c.Packs, check: checkPack, other: true,
 			doc: "The packs to load. Empty: every pack this program was built with."},
 		{key: "backends", into: &c.Backends, check: checkBackend,
 			doc: "Which backend keeps a pack's records, as pack: backend. A backend is a SQLite file\nof that name in data_dir. Packs that are not named here use the backend main."},
-		{key: "gate.policy", into: &c.Gate.Policy, path: true,
-			doc: "The policy: a folder of .rego and data files, or a .tar.gz bundle. A folder is read\nagain when it changes, and on SIGHUP. Empty: the starter policy built in."},
-		{key: "gate.entrypoint", into: &c.Gate.Entrypoint,
+		{key: "gate.policy", into: &c.Gate.Policy, path: true, other: true, check: notEmpty,
+			doc: "The policy: a folder of .rego and data files, or a .tar.gz bundle. A folder is read\nagain when it changes, and on SIGHUP. Without this key, the starter policy built in."},
+		{key: "gate.entrypoint", into: &c.Gate.Entrypoint, other: true, check: notEmpty,
 			doc: "The rule that decides: data, the package and the rule, joined by dots."},
 		{key: "gate.timeout", into: &c.Gate.Timeout,
 			doc: "How long one decision may take. A decision that takes longer is a refusal."},
@@ -91,7 +92,7 @@ func (c *config) settings() []setting {
 			doc: "record keeps the params of a call in its audit record, sensitive ones sealed;\nnone leaves them out."},
 		{key: "limits.request_timeout", into: &c.Limits.RequestTimeout,
 			doc: "How long a whole request may take."},
-		{key: "http.addr", into: &c.HTTP.Addr,
+		{key: "http.addr", into: &c.HTTP.Addr, other: true,
 			doc: "What serve listens on when no flag says so, as 127.0.0.1:7433. Only loopback addresses.\nEmpty: serve wants a flag."},
 		{key: "http.auth", into: &c.HTTP.Auth, enum: []string{authToken, authNone},
 			doc: "token asks callers for the bearer token in data_dir/http.token, which the first start\nmakes; who has it is the user who runs the server. none lets every local process in,\nas anonymous:http."},
@@ -99,7 +100,7 @@ func (c *config) settings() []setting {
 			doc: "Origins that web pages may call from, as https://app.example.com, beside the server's own."},
 		{key: "http.allowed_hosts", into: &c.HTTP.AllowedHosts,
 			doc: "Host names that requests may be addressed to, beside localhost and the address listened on."},
-		{key: "log.level", into: &c.Log.Level, enum: []string{"", "debug", "info", "warn", "error"},
+		{key: "log.level", into: &c.Log.Level, other: true, enum: []string{"", "debug", "info", "warn", "error"},
 			doc: "debug, info, warn or error. Empty: info for serve, warn for the other commands."},
 		{key: "log.format", into: &c.Log.Format, enum: []string{"text", "json"},
 			doc: "text or json, on stderr."},
@@ -240,6 +241,16 @@ func stateDir() (string, error) {
 		return "", errors.New("no place for the data: neither HOME nor XDG_STATE_HOME names a folder; set data_dir, or VERBGATE_DATA_DIR")
 	}
 	return filepath.Join(home, ".local", "state", "verbgate"), nil
+}
+
+// errEmpty refuses an empty value that would quietly mean something else, such as the starter policy.
+var errEmpty = errors.New("it is empty; give it a value, or leave it out")
+
+func notEmpty(text string) error {
+	if text == "" {
+		return errEmpty
+	}
+	return nil
 }
 
 func checkNamespace(text string) error {

@@ -23,6 +23,10 @@ func envName(key string) string {
 	return envPrefix + strings.ToUpper(strings.ReplaceAll(key, ".", "_"))
 }
 
+// mustHave are the variables that may not be empty: one that was to name the policy, or the file that
+// names it, must not leave the starter policy in charge because what it was made from was not set.
+var mustHave = []string{envConfig, envName("gate.policy")}
+
 // lookup returns a variable's value; an empty variable is not set.
 func lookup(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
@@ -43,6 +47,9 @@ func (c *config) loadEnv(environ []string) error {
 	}
 	for _, kv := range environ {
 		name, text, _ := strings.Cut(kv, "=")
+		if text == "" && slices.Contains(mustHave, name) {
+			return fmt.Errorf("variable %s: %w", name, errEmpty)
+		}
 		if !strings.HasPrefix(name, envPrefix) || slices.Contains([]string{envConfig, envToken, envTokenFile}, name) {
 			continue
 		}
@@ -59,6 +66,14 @@ func (c *config) loadEnv(environ []string) error {
 		}
 	}
 	return nil
+}
+
+// putFlag stores a value given on the command line, where nobody writes down what is not meant.
+func (s setting) putFlag(text string) error {
+	if s.other && len(splitList(text)) == 0 {
+		return errEmpty
+	}
+	return s.putText(text)
 }
 
 // putText stores a value written as one text outside of a file.
@@ -118,7 +133,7 @@ func (c *config) loadFlags(f *globalFlags) error {
 		if !ok {
 			return &usageError{fmt.Errorf("--set: unknown key %s", key)}
 		}
-		if err := s.putText(text); err != nil {
+		if err := s.putFlag(text); err != nil {
 			return &usageError{fmt.Errorf("--set %s: %w", key, err)}
 		}
 	}
@@ -127,7 +142,7 @@ func (c *config) loadFlags(f *globalFlags) error {
 			continue
 		}
 		s, _ := find(short.key)
-		if err := s.putText(f.shorthand.Lookup(short.flag).Value.String()); err != nil {
+		if err := s.putFlag(f.shorthand.Lookup(short.flag).Value.String()); err != nil {
 			return &usageError{fmt.Errorf("--%s: %w", short.flag, err)}
 		}
 	}
@@ -138,6 +153,9 @@ func (c *config) loadFlags(f *globalFlags) error {
 func (c *cli) configuration() (*config, error) {
 	cfg := defaults()
 	path := c.flags.config
+	if path == "" && c.flags.shorthand.Changed("config") {
+		return nil, &usageError{fmt.Errorf("--config: %w", errEmpty)}
+	}
 	if path == "" {
 		path = lookup(c.environ, envConfig)
 	}

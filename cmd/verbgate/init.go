@@ -111,8 +111,8 @@ const documentHead = `# The configuration of Verbgate. Every key is here, with i
 # Each key may also be set by a variable, gate.timeout by VERBGATE_GATE_TIMEOUT (the items of a list
 # separated by commas, the pairs of a table as pack=backend), and by a flag, --set gate.timeout=1s.
 # A flag beats a variable, a variable this file, and this file the default. A variable that is empty
-# is not set. Relative paths in this file start from its folder, and ~/ is your home folder. An unknown
-# key or variable is refused.
+# is not set; VERBGATE_GATE_POLICY and VERBGATE_CONFIG may not be empty. Relative paths in this file
+# start from its folder, and ~/ is your home folder. An unknown key or variable is refused.
 `
 
 // document is the configuration as a YAML text in which every key explains itself.

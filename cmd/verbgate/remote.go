@@ -28,6 +28,17 @@ func (f *remoteFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.tokenFile, "token-file", "", "file with the server's bearer token (also "+envTokenFile+"; "+envToken+" holds the token itself);\nfor a server on this machine the token in the data folder is found by itself")
 }
 
+// check refuses a flag that is there and empty: the request would run somewhere else, or go with another
+// token, than was meant.
+func (f *remoteFlags) check(fs *pflag.FlagSet) error {
+	for flag, text := range map[string]string{"server": f.server, "token-file": f.tokenFile} {
+		if text == "" && fs.Changed(flag) {
+			return &usageError{fmt.Errorf("--%s: %w", flag, errEmpty)}
+		}
+	}
+	return nil
+}
+
 // requestRemote sends the request to a server and prints the envelope it answers with.
 func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) error {
 	cfg, err := c.configuration()

@@ -41,6 +41,9 @@ runs it. With --server it goes to a server that was started with serve --http.`,
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
 			context.AfterFunc(ctx, stop) // a second signal ends the process at once
+			if err := remote.check(cmd.Flags()); err != nil {
+				return err
+			}
 			if remote.server != "" {
 				return c.requestRemote(ctx, remote, ops)
 			}

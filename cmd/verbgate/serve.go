@@ -57,6 +57,8 @@ first.) SIGHUP reads the policy again and logs the counters.`,
 				cfg.HTTP.Addr = addr
 			}
 			switch {
+			case addr == "" && cmd.Flags().Changed("http"):
+				return &usageError{fmt.Errorf("--http: %w", errEmpty)}
 			case stdio && addr != "":
 				return &usageError{errors.New("serve takes --stdio or --http, not both")}
 			case !stdio && cfg.HTTP.Addr == "":
