@@ -12,9 +12,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
-const keySize = 32 // bytes
+const (
+	keySize    = 32  // bytes
+	maxKeyFile = 128 // bytes: the key in hex, and room for blanks around it
+)
 
 // Key seals sensitive values. It is safe for concurrent use. Nothing prints the secret.
 type Key struct {
@@ -39,7 +43,8 @@ func (e *KeyError) Unwrap() error { return e.Err }
 
 // LoadKey reads the key in the file at path, 64 hex digits, and makes the file with a new key, mode
 // 0600, when there is none. Several processes may do so at once: all get the same key. A file that
-// others than its owner may read or write, or that holds anything else, is a *KeyError.
+// others than its owner may read or write, or that holds anything but the key and blanks around it, is
+// a *KeyError.
 func LoadKey(path string) (*Key, error) {
 	key, err := readKey(path)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +57,14 @@ func LoadKey(path string) (*Key, error) {
 }
 
 func readKey(path string) (*Key, error) {
-	info, err := os.Stat(path)
+	// Not to wait for a writer if it is a pipe. The file that was opened is what is looked at, whatever
+	// its name stands for by then; a link to it is followed.
+	file, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, unreadable(path, err)
+	}
+	defer file.Close()
+	info, err := file.Stat()
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
@@ -65,14 +77,12 @@ func readKey(path string) (*Key, error) {
 			Remedy: "run chmod 600 on it; if others may have read it, delete it, and a new key is made at the next start",
 		}
 	}
-	file, err := os.Open(path)
+	text, err := io.ReadAll(io.LimitReader(file, maxKeyFile+1))
 	if err != nil {
 		return nil, unreadable(path, err)
 	}
-	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, 4*keySize))
-	if err != nil {
-		return nil, unreadable(path, err)
+	if len(text) > maxKeyFile {
+		text = nil // whatever it holds, not a key alone
 	}
 	secret, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(secret) != keySize {

@@ -210,9 +210,21 @@ func TestLoadKeyErrors(t *testing.T) {
 		{"Err short", write(good[2:], 0o600), "64 hex digits"},
 		{"Err long", write(good+"00", 0o600), "64 hex digits"},
 		{"Err very long", write(strings.Repeat(good, 1000), 0o600), "64 hex digits"},
+		{"OK blanks around it", write("\n "+good+strings.Repeat(" ", 60)+"\r\n", 0o600), ""},
+		{"Err something far behind it", write(good+strings.Repeat(" ", 64)+"x", 0o600), "64 hex digits"},
+		{"Err blanks without end", write(good+strings.Repeat(" ", 65), 0o600), "64 hex digits"},
 		{"Err not hex", write("secret-word"+good[11:], 0o600), "64 hex digits"},
 		{"Err folder", func(t *testing.T, path string) { require.NoError(t, os.Mkdir(path, 0o700)) }, "not a regular file"},
 		{"Err pipe", func(t *testing.T, path string) { require.NoError(t, syscall.Mkfifo(path, 0o600)) }, "not a regular file"},
+		{"OK link to a key", func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path+".real", []byte(good), 0o600))
+			require.NoError(t, os.Symlink(path+".real", path))
+		}, ""},
+		{"Err link to a key that others may read", func(t *testing.T, path string) {
+			require.NoError(t, os.WriteFile(path+".real", []byte(good), 0o644))
+			require.NoError(t, os.Chmod(path+".real", 0o644))
+			require.NoError(t, os.Symlink(path+".real", path))
+		}, "its mode 0644 lets others"},
 		{"Err link to nothing", func(t *testing.T, path string) { require.NoError(t, os.Symlink("nosuch", path)) }, "cannot be read"},
 		{"Err folder is a file", func(t *testing.T, path string) {
 			require.NoError(t, os.Remove(filepath.Dir(path)))
