@@ -39,11 +39,6 @@ func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
 		return err
 	}
 	defer record.Close()
-	event, err := tx.PrepareContext(ctx, insertEvent)
-	if err != nil {
-		return err
-	}
-	defer event.Close()
 	for _, j := range jobs {
 		for i := range j.batch {
 			r := &j.batch[i]
@@ -61,7 +56,7 @@ func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
 			if err != nil {
 				return fmt.Errorf("record %q: %w", r.ID, err)
 			}
-			if err := l.emit(ctx, event, r); err != nil {
+			if err := l.emit(ctx, r); err != nil {
 				return err
 			}
 		}

@@ -42,6 +42,7 @@ const lastOwnTopic = 5
 type ledger struct {
 	tx     *sql.Tx
 	topics map[string]*ledgerTopic
+	insert *sql.Stmt // of an event; nil before the first
 }
 
 type ledgerTopic struct {
@@ -114,7 +115,12 @@ func (l *ledger) close(ctx context.Context) error {
 }
 
 // emit stores what packs told with the record.
-func (l *ledger) emit(ctx context.Context, stmt *sql.Stmt, r *policy.Record) error {
+func (l *ledger) emit(ctx context.Context, r *policy.Record) (err error) {
+	if l.insert == nil && len(r.Events) > 0 {
+		if l.insert, err = l.tx.PrepareContext(ctx, insertEvent); err != nil { // ends with the transaction
+			return err
+		}
+	}
 	for _, e := range r.Events {
 		if len(e.Payload) > maxPayload || !json.Valid(e.Payload) {
 			return fmt.Errorf("record %q: the payload of an event of %s is not JSON, or longer than %d bytes", r.ID, e.Topic, maxPayload)
@@ -126,7 +132,7 @@ func (l *ledger) emit(ctx context.Context, stmt *sql.Stmt, r *policy.Record) err
 		if isOwn(t.id) || e.Topic == "" {
 			return fmt.Errorf("record %q: %q is no topic that a pack can tell of", r.ID, e.Topic)
 		}
-		if _, err := stmt.ExecContext(ctx, t.id, t.next(), formatTime(r.Time), r.Namespace, string(e.Payload)); err != nil {
+		if _, err := l.insert.ExecContext(ctx, t.id, t.next(), formatTime(r.Time), r.Namespace, string(e.Payload)); err != nil {
 			return err
 		}
 	}

@@ -140,4 +140,18 @@ func TestInThePipeline(t *testing.T) {
 		nested++
 	}
 	require.Equal(t, 4, nested)
+
+	// What succeeded was told to those who follow, with the namespace of the call, and nothing else was.
+	for topic, want := range map[string]string{
+		"kg.created":        fmt.Sprintf(`{"id":%q,"kind":"entity"}`, made["about"]),
+		"memory.remembered": fmt.Sprintf(`{"id":%q,"about":%q}`, id, made["about"]),
+		"memory.forgotten":  fmt.Sprintf(`{"id":%q}`, id),
+	} {
+		require.Contains(t, d.Topics(), topic)
+		events, err := store.Events(t.Context(), topic, 0, 10)
+		require.NoError(t, err)
+		require.Len(t, events, 1, topic)
+		require.Equal(t, "a", events[0].Namespace)
+		require.JSONEq(t, want, string(events[0].Payload))
+	}
 }
