@@ -33,7 +33,7 @@ func TestWaitHasDeadline(t *testing.T) {
 		r := newRunner()
 		p := dial(t, newServer(t, r, short))
 		p.send(call(`1`, `hold()`))
-		<-r.started
+		r.starts(t)
 		for i := 2; i < 6; i++ {
 			p.send(call(fmt.Sprint(i), `echo()`))
 		}
@@ -41,7 +41,7 @@ func TestWaitHasDeadline(t *testing.T) {
 			overdue(t, p.receive())
 		}
 		p.alive()
-		close(r.release)
+		r.free()
 		require.Contains(t, string(p.receive().Result), "released")
 		require.NoError(t, p.finish())
 		require.Len(t, r.runs(), 5, "the runner is told, to record it")
@@ -51,10 +51,10 @@ func TestWaitHasDeadline(t *testing.T) {
 		s := newServer(t, r, short)
 		a, b := dial(t, s), dial(t, s)
 		a.send(call(`1`, `hold()`))
-		<-r.started
+		r.starts(t)
 		b.send(call(`1`, `echo()`))
 		overdue(t, b.receive())
-		close(r.release)
+		r.free()
 		a.receive()
 		require.NoError(t, a.finish())
 		require.NoError(t, b.finish())
@@ -66,7 +66,7 @@ func TestWaitHasDeadline(t *testing.T) {
 			srv := serveHTTP(t, s, mcp.HTTPConfig{Token: token})
 			p := dial(t, s)
 			p.send(call(`1`, `hold()`))
-			<-r.started
+			r.starts(t)
 			status, text := post(t, srv, strings.NewReader(eraCall(version, `7`, `echo()`)), func(req *http.Request) {
 				req.Header.Set("Mcp-Protocol-Version", version)
 				req.Header.Set("Mcp-Method", "tools/call")
@@ -76,7 +76,7 @@ func TestWaitHasDeadline(t *testing.T) {
 			answer := readReply(t, text)
 			require.Equal(t, `7`, string(answer.ID))
 			overdue(t, answer)
-			close(r.release)
+			r.free()
 			p.receive()
 			require.NoError(t, p.finish())
 		}

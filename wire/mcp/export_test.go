@@ -1,5 +1,7 @@
 package mcp
 
+import "time"
+
 // Verdict is what the filter made of a message, for tests: Intent is ignore, cancel, plain, call or
 // refuse.
 type Verdict struct {
@@ -18,4 +20,10 @@ func Inspect(text []byte) Verdict {
 	}
 	names := map[intent]string{ignore: "ignore", cancel: "cancel", plain: "plain", toolCall: "call"}
 	return Verdict{Intent: names[f.intent], Forward: f.message, Ops: f.ops, Target: f.target}
+}
+
+// SetHTTPLimits shortens the time that a client has for sending its body and for reading its answer. It
+// must be called before Handler and Serve.
+func SetHTTPLimits(s *Server, readBody, write time.Duration) {
+	s.httpLimits.readBody, s.httpLimits.write = readBody, write
 }

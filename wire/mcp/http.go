@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"mime"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/mark3labs/mcp-go/mcp"
@@ -32,16 +33,17 @@ type HTTPConfig struct {
 	AllowedOrigins []string
 }
 
-// Time limits of one HTTP exchange. Between reading the body and writing the answer none applies but
-// the request's own deadline.
+// httpLimits are the time limits of one HTTP exchange. Between reading the body and writing the answer
+// none applies but the request's own deadline.
+type httpLimits struct{ readHead, readBody, write time.Duration }
+
+var usualLimits = httpLimits{readHead: 10 * time.Second, readBody: 60 * time.Second, write: 60 * time.Second}
+
 const (
-	readHeadTimeout = 10 * time.Second
-	readBodyTimeout = 60 * time.Second
-	writeTimeout    = 60 * time.Second
-	idleTimeout     = 2 * time.Minute
-	maxHeadBytes    = 64 << 10
-	// maxDrain is how much of a refused body is read and dropped, so that its sender, still
-	// writing, gets to see the refusal.
+	idleTimeout  = 2 * time.Minute
+	maxHeadBytes = 64 << 10
+	// maxDrain is how much of a refused body is read and dropped after the refusal, so that its sender,
+	// still writing, gets to see it.
 	maxDrain = 64 << 20
 )
 
@@ -55,12 +57,13 @@ func (s *Server) Handler(cfg HTTPConfig) (http.Handler, error) {
 		return nil, fmt.Errorf("mcp over http: %w", err)
 	}
 	caller := s.caller
-	caller.Transport = "http"
+	// There are no sessions here, so nothing may look like one: what many clients share is no session.
+	caller.Transport, caller.SessionID = "http", ""
 	if cfg.Auth == AuthNone {
 		caller.Actor.Kind, caller.Actor.ID = "anonymous", "http"
 		caller.Actor.Groups, caller.Actor.Claims, caller.Visible = nil, nil, nil
 	}
-	h := &httpHandler{server: s, guard: g, caller: caller}
+	h := &httpHandler{server: s, guard: g, caller: caller, limits: s.httpLimits}
 	h.next = server.NewStreamableHTTPServer(s.protocol,
 		server.WithStateLess(true),
 		server.WithDisableStreaming(true),
@@ -73,7 +76,7 @@ func (s *Server) Handler(cfg HTTPConfig) (http.Handler, error) {
 }
 
 func (h *httpHandler) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
-	w := &deadlineWriter{ResponseWriter: rw}
+	w := &deadlineWriter{ResponseWriter: rw, limit: h.limits.write}
 	// The deadline of the answer before, on a connection that is kept, must not meet this one.
 	_ = http.NewResponseController(rw).SetWriteDeadline(time.Time{})
 	defer func() {
@@ -113,7 +116,7 @@ func (h *httpHandler) post(w *deadlineWriter, r *http.Request) {
 	text, err := h.readBody(w, r)
 	switch {
 	case errors.Is(err, errTooLong):
-		writeMessage(w, http.StatusRequestEntityTooLarge, h.server.tooLong().encode())
+		h.refuseLong(w, r)
 		return
 	case err != nil:
 		w.Header().Set("Connection", "close")
@@ -161,38 +164,62 @@ type httpHandler struct {
 	server *Server
 	guard  *guard
 	caller dispatcher.Caller
+	limits httpLimits
 	next   http.Handler
 }
 
 var errTooLong = errors.New("the body exceeds the limit")
 
-// readBody reads the body within the limits of size and time.
+// readBody reads the body within the limits of size and time. One that says itself that it is too long
+// is not read.
 func (h *httpHandler) readBody(w http.ResponseWriter, r *http.Request) ([]byte, error) {
-	ctl := http.NewResponseController(w)
-	// A writer that knows no deadlines is one of a test; the server's own does.
-	_ = ctl.SetReadDeadline(time.Now().Add(readBodyTimeout))
-	defer func() { _ = ctl.SetReadDeadline(time.Time{}) }()
 	max := h.server.maxBytes
+	if r.ContentLength > max {
+		return nil, errTooLong
+	}
+	free := h.boundReading(w)
 	var text bytes.Buffer
-	if 0 < r.ContentLength && r.ContentLength <= max {
+	if r.ContentLength > 0 {
 		text.Grow(int(r.ContentLength) + bytes.MinRead)
 	}
-	if r.ContentLength <= max {
-		if _, err := text.ReadFrom(io.LimitReader(r.Body, max+1)); err != nil {
-			return nil, fmt.Errorf("read body: %w", err)
-		}
-		if int64(text.Len()) <= max {
-			return text.Bytes(), nil
-		}
+	if _, err := text.ReadFrom(io.LimitReader(r.Body, max+1)); err != nil {
+		return nil, fmt.Errorf("read body: %w", err)
 	}
-	if n, _ := io.CopyN(io.Discard, r.Body, maxDrain); n == maxDrain {
-		w.Header().Set("Connection", "close")
+	if int64(text.Len()) > max {
+		return nil, errTooLong
 	}
-	return nil, errTooLong
+	free()
+	return text.Bytes(), nil
+}
+
+// boundReading sets the time within which a body must arrive; the function it returns takes the limit
+// away. One that is over stays: the server itself reads what is left of a body before it closes on it.
+func (h *httpHandler) boundReading(w http.ResponseWriter) (free func()) {
+	ctl := http.NewResponseController(w)
+	// A writer that knows no deadlines is one of a test; the server's own does.
+	_ = ctl.SetReadDeadline(time.Now().Add(h.limits.readBody))
+	return func() { _ = ctl.SetReadDeadline(time.Time{}) }
+}
+
+// refuseLong answers a body that is too long at once. What its sender goes on writing is dropped for a
+// while: closing on it right away could destroy the answer before it was read.
+func (h *httpHandler) refuseLong(w http.ResponseWriter, r *http.Request) {
+	ctl := http.NewResponseController(w)
+	// Without it the server may take the body away once there is an answer.
+	_ = ctl.EnableFullDuplex()
+	w.Header().Set("Connection", "close")
+	writeMessage(w, http.StatusRequestEntityTooLarge, h.server.tooLong().encode())
+	_ = ctl.Flush()
+	if r.Header.Get("Expect") != "" {
+		return // it has not begun to send, and now it will not
+	}
+	h.boundReading(w)
+	_, _ = io.CopyN(io.Discard, r.Body, maxDrain)
 }
 
 func writeMessage(w http.ResponseWriter, status int, text []byte) {
 	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Content-Length", strconv.Itoa(len(text)))
 	w.WriteHeader(status)
 	_, _ = w.Write(text) // a client that is gone misses nothing
 }
@@ -201,6 +228,7 @@ func writeMessage(w http.ResponseWriter, status int, text []byte) {
 // hold its answer in memory for ever, and remembers the status.
 type deadlineWriter struct {
 	http.ResponseWriter
+	limit  time.Duration
 	status int // 0 until something was written
 }
 
@@ -223,5 +251,5 @@ func (w *deadlineWriter) Write(p []byte) (int, error) {
 func (w *deadlineWriter) Flush() { _ = http.NewResponseController(w.ResponseWriter).Flush() }
 
 func (w *deadlineWriter) extend() {
-	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(writeTimeout))
+	_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.limit))
 }

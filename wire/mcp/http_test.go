@@ -326,8 +326,8 @@ func TestHTTPNotifications(t *testing.T) {
 					texts <- text
 				}()
 			}
-			<-r.started
-			<-r.started
+			r.starts(t)
+			r.starts(t)
 			for _, n := range []string{cancelled(`7`), cancelled(`"7"`), `{"jsonrpc":"2.0","method":"notifications/initialized"}`,
 				`{"jsonrpc":"2.0","method":"x"}`, `{"jsonrpc":"2.0","id":7,"result":{}}`} {
 				status, text := post(t, srv, strings.NewReader(n), set)
@@ -335,7 +335,7 @@ func TestHTTPNotifications(t *testing.T) {
 				require.Empty(t, text)
 			}
 			require.Empty(t, r.ended)
-			close(r.release)
+			r.free()
 			require.Contains(t, <-texts, "released")
 			require.Contains(t, <-texts, "released")
 		})
@@ -373,17 +373,17 @@ func TestHTTPDisconnect(t *testing.T) {
 						res.Body.Close()
 					}
 				}()
-				<-r.started
+				r.starts(t)
 				return cancel
 			}
 			leave, stay := start(), start()
 			defer stay()
 			leave()
-			<-r.ended
+			r.ends(t)
 			status, _ := post(t, srv, strings.NewReader(goodCall))
 			require.Equal(t, 200, status)
 			require.Empty(t, r.ended)
-			close(r.release)
+			r.free()
 		})
 	}
 }

@@ -179,14 +179,15 @@ func isString(raw json.RawMessage) bool { return len(raw) > 0 && raw[0] == '"' }
 // absent reports whether a member is missing or null.
 func absent(raw json.RawMessage) bool { return len(raw) == 0 || raw[0] == 'n' }
 
-// validID accepts what a JSON-RPC id may be here: a string of bounded length, or an integer that no
-// decoder rounds.
+// validID accepts what a JSON-RPC id may be here: a string of bounded length that is Unicode text, for it
+// is echoed as it is, or an integer that no decoder rounds.
 func validID(raw json.RawMessage) bool {
 	switch {
 	case len(raw) == 0 || len(raw) > maxID:
 		return false
 	case raw[0] == '"':
-		return true
+		s := scanner{text: raw}
+		return s.string() == nil && s.flaw == nil
 	}
 	n, err := strconv.ParseInt(string(raw), 10, 64)
 	return err == nil && -maxSafe <= n && n <= maxSafe && string(raw) != "-0"

@@ -54,7 +54,8 @@ type Config struct {
 	Verbs  []packs.Listing // the public verbs, for the tool's description
 
 	// Caller is the identity of every caller: actor, default namespace and visible namespaces.
-	// Source, Transport and SessionID are filled in by the Server.
+	// Source, Transport and SessionID are filled in by the Server; over HTTP, where nothing ties the
+	// calls of a client together, the session is "".
 	Caller dispatcher.Caller
 
 	Version     string // of the program, as clients see it
@@ -85,6 +86,8 @@ type Server struct {
 	drain    time.Duration
 	slots    *slots
 	log      *slog.Logger
+
+	httpLimits httpLimits
 }
 
 // New makes a Server. It starts nothing.
@@ -119,6 +122,8 @@ func New(cfg Config) (*Server, error) {
 		drain:    cmp.Or(cfg.DrainTimeout, DefaultDrainTimeout),
 		slots:    newSlots(cmp.Or(cfg.MaxRequests, DefaultMaxRequests)),
 		log:      cfg.Log,
+
+		httpLimits: usualLimits,
 	}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)

@@ -44,8 +44,9 @@ func TestHTTPLeavesNothing(t *testing.T) {
 			for range clients {
 				visit()
 			}
-			// A session is about 14 KB; a tenth of that each would be noticed.
-			require.Less(t, heap()-before, int64(clients*1400))
+			// A session is about 14 KB; a third of that each is noticed, and what else is on the heap
+			// is far below it.
+			require.Less(t, heap()-before, int64(clients*5000))
 		})
 	}
 }

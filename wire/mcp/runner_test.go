@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
@@ -30,13 +31,35 @@ type runner struct {
 	parse  []*request.Error    // RecordParseError
 	caller []dispatcher.Caller // of every Run
 
-	started chan string // the tool of every op that waits, once it does
-	ended   chan string // and once its context has ended it
-	release chan struct{}
+	started chan string   // the tool of every op that waits, once it does
+	ended   chan string   // and once its context has ended it
+	release chan struct{} // closed by free
+
+	over <-chan struct{} // the test is over: whatever waits ends, so that a test that failed ends as well
 }
 
 func newRunner() *runner {
 	return &runner{started: make(chan string, 1000), ended: make(chan string, 1000), release: make(chan struct{})}
+}
+
+// patience is how long a test waits for something that must happen, before it fails.
+const patience = time.Minute
+
+// starts waits until one more op has begun to wait, ends until one more has been ended by its context.
+func (r *runner) starts(t testing.TB) { t.Helper(); await(t, r.started) }
+func (r *runner) ends(t testing.TB)   { t.Helper(); await(t, r.ended) }
+
+// free lets every op that waits end, now and from now on.
+func (r *runner) free() { close(r.release) }
+
+func await[T any](t testing.TB, from <-chan T) (got T) {
+	t.Helper()
+	select {
+	case got = <-from:
+	case <-time.After(patience):
+		require.FailNow(t, "it never came")
+	}
+	return got
 }
 
 func (r *runner) RecordParseError(_ context.Context, _ dispatcher.Caller, err *request.Error) {
@@ -63,7 +86,10 @@ func (r *runner) Run(ctx context.Context, caller dispatcher.Caller, req *request
 		switch op.Tool {
 		case "hold": // as a handler that looks at no context
 			r.started <- op.Tool
-			<-r.release
+			select {
+			case <-r.release:
+			case <-r.over:
+			}
 			e.OK, e.Result = true, json.RawMessage(`"released"`)
 		case "deny":
 			e.Code, e.Error = "permission_denied", `permission denied for verb "deny": no`
@@ -75,6 +101,7 @@ func (r *runner) Run(ctx context.Context, caller dispatcher.Caller, req *request
 				e.Code, e.Error = "cancelled", "cancelled"
 			case <-r.release:
 				e.OK, e.Result = true, json.RawMessage(`"released"`)
+			case <-r.over:
 			}
 		case "crash":
 			panic(secret)
@@ -142,11 +169,9 @@ func newLog() *logLines { return &logLines{make(chan string, 1000)} }
 func (l *logLines) into(c *mcp.Config) { c.Log = slog.New(l) }
 
 // await waits until that has been logged.
-func (l *logLines) await(message string) {
-	for m := range l.messages {
-		if m == message {
-			return
-		}
+func (l *logLines) await(t testing.TB, message string) {
+	t.Helper()
+	for await(t, l.messages) != message {
 	}
 }
 
@@ -168,6 +193,9 @@ func testConfig(r mcp.Runner) mcp.Config {
 
 func newServer(t testing.TB, r mcp.Runner, change ...func(*mcp.Config)) *mcp.Server {
 	t.Helper()
+	if r, ok := r.(*runner); ok {
+		r.over = t.Context().Done()
+	}
 	cfg := testConfig(r)
 	for _, c := range change {
 		c(&cfg)

@@ -48,11 +48,13 @@ func (s *Server) Serve(ctx context.Context, ln net.Listener, cfg HTTPConfig) err
 	defer cancel()
 	srv := &http.Server{
 		Handler:           h,
-		ReadHeaderTimeout: readHeadTimeout,
+		ReadHeaderTimeout: s.httpLimits.readHead,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeadBytes,
-		BaseContext:       func(net.Listener) context.Context { return base },
-		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+		// OPTIONS * would be answered without the guard having seen it.
+		DisableGeneralOptionsHandler: true,
+		BaseContext:                  func(net.Listener) context.Context { return base },
+		ErrorLog:                     slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- srv.Serve(ln) }() // ends with Shutdown or Close

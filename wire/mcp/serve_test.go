@@ -58,10 +58,10 @@ func TestServe(t *testing.T) {
 			status, text, err := ask(url, "wait()")
 			got <- outcome{status, text, err}
 		}()
-		<-r.started
+		r.starts(t)
 		stop()
 		require.Empty(t, r.ended)
-		close(r.release)
+		r.free()
 		o := <-got
 		require.NoError(t, o.err)
 		require.Contains(t, o.text, "released")
@@ -78,9 +78,9 @@ func TestServe(t *testing.T) {
 			status, text, err := ask(url, "wait()")
 			got <- outcome{status, text, err}
 		}()
-		<-r.started
+		r.starts(t)
 		stop()
-		<-r.ended
+		r.ends(t)
 		o := <-got
 		require.NoError(t, o.err)
 		require.Equal(t, http.StatusServiceUnavailable, o.status)

@@ -5,10 +5,12 @@ import (
 	"sync"
 )
 
-// Bounds of what waits for its turn, so that a client that never stops asking cannot fill the memory.
+// Bounds of what is between its arrival and its answer, so that a client that never stops asking cannot
+// fill the memory. Bytes are those of the texts; parsed, the worst of them take nine times as much, so
+// that all calls together hold less than 300 MiB before they run.
 const (
 	maxPending      = 4096
-	maxPendingBytes = 256 << 20
+	maxPendingBytes = 32 << 20
 )
 
 // slots lets a fixed number of requests run at once; the others wait. It also counts the requests

@@ -35,7 +35,13 @@ func dial(t *testing.T, s *mcp.Server) *pipe {
 		p.result <- s.ServeStdio(ctx, inR, outW)
 		outW.Close()
 	}()
+	// A server that does not answer fails the test that waits for it.
+	tired := time.AfterFunc(4*patience, func() {
+		_ = outW.CloseWithError(errors.New("no answer came"))
+		_ = inR.CloseWithError(io.ErrClosedPipe)
+	})
 	t.Cleanup(func() {
+		tired.Stop()
 		stop()
 		inW.Close()
 		outR.Close()
@@ -231,10 +237,10 @@ func TestStdioCancel(t *testing.T) {
 	p := dial(t, newServer(t, r))
 	p.send(call(`7`, `wait()`), call(`"7"`, `wait()`), call(`8`, `wait()`))
 	for range 3 {
-		<-r.started
+		r.starts(t)
 	}
 	p.send(cancelled(`"7"`))
-	<-r.ended
+	r.ends(t)
 	p.alive()
 	p.send(cancelled(`99`), cancelled(`{}`), cancelled(`"7"`)) // nobody's calls
 	p.alive()
@@ -242,7 +248,7 @@ func TestStdioCancel(t *testing.T) {
 	// The id is free again, and the new call of that id is a call of its own.
 	p.send(call(`"7"`, `echo()`))
 	require.Equal(t, `"7"`, string(p.receive().ID))
-	close(r.release)
+	r.free()
 	ids := []string{string(p.receive().ID), string(p.receive().ID)}
 	require.ElementsMatch(t, []string{`7`, `8`}, ids)
 	require.NoError(t, p.finish())
@@ -255,14 +261,14 @@ func TestStdioEqualIDs(t *testing.T) {
 	a, b := dial(t, s), dial(t, s)
 	a.send(call(`7`, `wait()`))
 	b.send(call(`7`, `wait()`))
-	<-r.started
-	<-r.started
+	r.starts(t)
+	r.starts(t)
 	b.send(cancelled(`7`))
-	<-r.ended
+	r.ends(t)
 	b.alive()
 	a.alive()
 	require.Empty(t, r.ended)
-	close(r.release)
+	r.free()
 	require.Equal(t, `7`, string(a.receive().ID))
 	require.NoError(t, a.finish())
 	require.NoError(t, b.finish())
@@ -272,12 +278,12 @@ func TestStdioDuplicateID(t *testing.T) {
 	r := newRunner()
 	p := dial(t, newServer(t, r))
 	p.send(call(`7`, `wait()`))
-	<-r.started
+	r.starts(t)
 	p.send(call(`7`, `echo()`))
 	e := p.receive()
 	require.Equal(t, "null", string(e.ID))
 	require.Contains(t, e.Error.Message, "the id 7 is under way")
-	close(r.release)
+	r.free()
 	require.Equal(t, `7`, string(p.receive().ID))
 	require.NoError(t, p.finish())
 	require.Len(t, r.runs(), 1)
@@ -288,8 +294,8 @@ func TestStdioTurns(t *testing.T) {
 	r := newRunner()
 	p := dial(t, newServer(t, r, func(c *mcp.Config) { c.MaxRequests = 2 }))
 	p.send(call(`1`, `wait()`), call(`2`, `wait()`))
-	<-r.started
-	<-r.started
+	r.starts(t)
+	r.starts(t)
 	for i := 10; i < 200; i++ {
 		p.send(call(fmt.Sprint(i), `wait()`))
 	}
@@ -300,10 +306,10 @@ func TestStdioTurns(t *testing.T) {
 	}
 	p.alive()
 	p.send(cancelled(`1`))
-	<-r.ended
+	r.ends(t)
 	p.send(call(`3`, `wait()`))
-	<-r.started
-	close(r.release)
+	r.starts(t)
+	r.free()
 	require.ElementsMatch(t, []string{`2`, `3`}, []string{string(p.receive().ID), string(p.receive().ID)})
 	require.NoError(t, p.finish())
 	require.Len(t, r.runs(), 3)
@@ -317,8 +323,8 @@ func TestTurnsAreShared(t *testing.T) {
 	a, b := dial(t, s), dial(t, s)
 	a.send(call(`1`, `wait()`))
 	b.send(call(`1`, `wait()`))
-	<-r.started
-	<-r.started
+	r.starts(t)
+	r.starts(t)
 	third := make(chan string, 1)
 	go func() {
 		_, text := post(t, srv, strings.NewReader(call(`1`, `wait()`)))
@@ -329,10 +335,10 @@ func TestTurnsAreShared(t *testing.T) {
 	b.alive()
 	require.Empty(t, r.started)
 	a.send(cancelled(`1`))
-	<-r.ended
-	<-r.started // one of the two that waited
+	r.ends(t)
+	r.starts(t) // one of the two that waited
 	require.Empty(t, r.started)
-	close(r.release)
+	r.free()
 	require.Contains(t, <-third, "released")
 	require.ElementsMatch(t, []string{`1`, `2`}, []string{string(b.receive().ID), string(b.receive().ID)})
 	require.NoError(t, a.finish())
@@ -344,7 +350,7 @@ func TestStdioTooManyWaiting(t *testing.T) {
 	r := newRunner()
 	p := dial(t, newServer(t, r, func(c *mcp.Config) { c.MaxRequests = 1 }))
 	p.send(call(`1`, `wait()`))
-	<-r.started
+	r.starts(t)
 	for i := 2; i <= 4096; i++ {
 		p.send(call(fmt.Sprint(i), `wait()`))
 	}
@@ -356,7 +362,7 @@ func TestStdioTooManyWaiting(t *testing.T) {
 		p.send(cancelled(fmt.Sprint(i)))
 	}
 	p.alive()
-	close(r.release)
+	r.free()
 	require.Equal(t, `1`, string(p.receive().ID))
 	require.NoError(t, p.finish())
 	require.Len(t, r.runs(), 1)
@@ -369,9 +375,9 @@ func TestStdioEnd(t *testing.T) {
 		r := newRunner()
 		p := dial(t, newServer(t, r))
 		p.send(call(`1`, `wait()`))
-		<-r.started
+		r.starts(t)
 		require.NoError(t, p.in.Close())
-		close(r.release)
+		r.free()
 		require.Contains(t, string(p.receive().Result), "released")
 		require.NoError(t, <-p.result)
 	})
@@ -380,12 +386,12 @@ func TestStdioEnd(t *testing.T) {
 		log := newLog()
 		p := dial(t, newServer(t, r, draining(time.Hour), log.into))
 		p.send(call(`1`, `wait()`))
-		<-r.started
+		r.starts(t)
 		p.stop()
-		log.await("mcp requests under way may finish")
+		log.await(t, "mcp requests under way may finish")
 		require.Empty(t, r.ended)
 		p.send(call(`2`, `echo()`)) // nobody looks at it any more
-		close(r.release)
+		r.free()
 		require.Equal(t, `1`, string(p.receive().ID))
 		require.NoError(t, <-p.result)
 		require.Len(t, r.runs(), 1)
@@ -394,9 +400,9 @@ func TestStdioEnd(t *testing.T) {
 		r := newRunner()
 		p := dial(t, newServer(t, r, draining(time.Nanosecond)))
 		p.send(call(`1`, `wait()`))
-		<-r.started
+		r.starts(t)
 		p.stop()
-		<-r.ended
+		r.ends(t)
 		require.Contains(t, string(p.receive().Result), `"code":"cancelled"`)
 		require.NoError(t, <-p.result)
 	})
@@ -405,11 +411,11 @@ func TestStdioEnd(t *testing.T) {
 		log := newLog()
 		p := dial(t, newServer(t, r, draining(time.Hour), log.into))
 		p.send(call(`1`, `wait()`))
-		<-r.started
+		r.starts(t)
 		require.NoError(t, p.in.Close())
-		log.await("the mcp client has closed its side")
+		log.await(t, "the mcp client has closed its side")
 		p.stop()
-		<-r.ended
+		r.ends(t)
 		require.Contains(t, string(p.receive().Result), `"code":"cancelled"`)
 		require.NoError(t, <-p.result)
 	})
@@ -417,10 +423,10 @@ func TestStdioEnd(t *testing.T) {
 		r := newRunner()
 		p := dial(t, newServer(t, r))
 		p.send(call(`1`, `wait()`))
-		<-r.started
+		r.starts(t)
 		require.NoError(t, p.outEnd.CloseWithError(errors.New("gone")))
 		p.send(`{"jsonrpc":"2.0","id":2,"method":"ping"}`)
-		<-r.ended // a client that cannot be answered has its calls cancelled
+		r.ends(t) // a client that cannot be answered has its calls cancelled
 		require.ErrorContains(t, <-p.result, "write to the mcp client: gone")
 	})
 	t.Run("ErrRead", func(t *testing.T) {
