@@ -70,7 +70,9 @@ func setDefault[T ~int | ~int64](field *T, value T) {
 // Recorder stores audit records.
 type Recorder interface {
 	// Append makes the batch durable, all of it or nothing. An empty batch asks whether the store
-	// can commit at all. An error means that the store is down.
+	// can commit at all. An error means that the store is down; the batch then comes again, with what
+	// came since and under the same record ids, so a store that had written it after all ignores what it
+	// has. Append returns when its context ends.
 	Append(ctx context.Context, batch []policy.Record) error
 }
 
@@ -97,8 +99,9 @@ type Sealer interface {
 	Seal(path string, value any) any
 }
 
-// Hook hears of every successful operation once its audit record is stored. Its error is logged and
-// never returned to the caller, who waits for it: a Hook returns when its context ends.
+// Hook hears of every successful operation once its audit record is stored. The caller waits for it and
+// never sees its error: a Hook returns when its context ends. The log says that it failed and with an
+// error of which type, not the error's text, which may quote params; a Hook logs what may be read.
 type Hook interface {
 	OnDispatch(ctx context.Context, e Event) error
 }

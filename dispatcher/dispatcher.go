@@ -109,7 +109,7 @@ func New(cfg Config) (*Dispatcher, error) {
 	}
 	d.record = recorder{
 		store: cfg.Audit, sealer: cfg.Sealer, params: cfg.RecordParams, timeout: cfg.Limits.AuditTimeout, log: cfg.Log,
-		lost: &d.stats.recordsLost, dropped: &d.stats.parseErrorsDropped,
+		lost: &d.stats.recordsLost,
 	}
 	d.outage.log = cfg.Log
 	d.closing, d.close = context.WithCancel(context.Background())

@@ -5,22 +5,25 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"math"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"go.uber.org/goleak"
 
 	"github.com/verbgate/verbgate/dispatcher"
 	"github.com/verbgate/verbgate/dispatcher/request"
 	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // house is a dispatcher with a scripted gate, checker, store and pack: the parts whose faults a test
 // must cause at will. The real ones meet in real_test.go.
@@ -36,6 +39,12 @@ type house struct {
 
 	decide   func(ctx context.Context, in *policy.Input) policy.Decision
 	check    func(ctx context.Context, in *policy.Input) error
+	locate   func(ctx context.Context, ref packs.ResourceRef) (packs.Location, error)
+	do       func(ctx context.Context, call *packs.Call) (any, error) // what probe.do does
+	append   func(ctx context.Context, batch []policy.Record) error   // in the place of the store
+	hook     func(ctx context.Context, e dispatcher.Event) error
+	seal     func(path string, value any) any
+	log      lockedBuffer // at level debug
 	storeErr error
 	fits     int // records the store takes at once; 0 for any number
 	hookErr  error
@@ -73,7 +82,10 @@ func (h *house) Check(ctx context.Context, in *policy.Input) error {
 
 func (h *house) Compile([]packs.Manifest) (dispatcher.Checker, error) { return h, nil }
 
-func (h *house) Append(_ context.Context, batch []policy.Record) error {
+func (h *house) Append(ctx context.Context, batch []policy.Record) error {
+	if h.append != nil {
+		return h.append(ctx, batch)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steps = append(h.steps, fmt.Sprintf("append %d", len(batch)))
@@ -87,8 +99,11 @@ func (h *house) Append(_ context.Context, batch []policy.Record) error {
 	return nil
 }
 
-func (h *house) OnDispatch(_ context.Context, e dispatcher.Event) error {
+func (h *house) OnDispatch(ctx context.Context, e dispatcher.Event) error {
 	h.step("hook %s", e.Record.Verb)
+	if h.hook != nil {
+		return h.hook(ctx, e)
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.events = append(h.events, e)
@@ -96,7 +111,34 @@ func (h *house) OnDispatch(_ context.Context, e dispatcher.Event) error {
 }
 
 func (h *house) Seal(path string, value any) any {
+	if h.seal != nil {
+		return h.seal(path, value)
+	}
 	return map[string]any{"$sealed": fmt.Sprintf("test:%s:%T", path, value)}
+}
+
+// lockedBuffer takes what several goroutines log.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
+}
+
+// lines are those logged so far that hold all of the texts.
+func (b *lockedBuffer) lines(texts ...string) (found []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for line := range strings.Lines(b.text.String()) {
+		if !slices.ContainsFunc(texts, func(s string) bool { return !strings.Contains(line, s) }) {
+			found = append(found, line)
+		}
+	}
+	return found
 }
 
 func (h *house) setStoreErr(err error) {
@@ -117,7 +159,7 @@ func newHouse(t *testing.T, change ...func(*dispatcher.Config)) *house {
 	h := &house{t: t, release: make(chan struct{}), entered: make(chan string, 200)}
 	cfg := dispatcher.Config{
 		Packs: []packs.Pack{&probe{h: h}}, Gate: h, Checks: h, Audit: h, Sealer: h, RecordParams: true, Hooks: []dispatcher.Hook{h},
-		Log: slog.New(slog.NewTextHandler(io.Discard, nil)),
+		Log: slog.New(slog.NewTextHandler(&h.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
 	for _, c := range change {
 		c(&cfg)
@@ -189,6 +231,7 @@ func (p *probe) Manifest() packs.Manifest {
 			verb("probe.fail", str("how")),
 			verb("probe.sleep", str("name")),
 			verb("probe.call", str("verb"), packs.Param{Name: "params", Type: packs.Object, Description: "d"}),
+			verb("probe.do", packs.Param{Name: "value", Type: packs.Any, Description: "d"}),
 			verb("probe.who"), verb("probe.leave"), verb("probe.emit", str("topic"), str("how")),
 			verb("probe.big", packs.Param{Name: "size", Type: packs.Integer, Description: "d"}),
 			verb("probe.fan", packs.Param{Name: "times", Type: packs.Integer, Description: "d"}),
@@ -201,6 +244,9 @@ func (p *probe) Close() error                                            { retur
 
 func (p *probe) Locate(ctx context.Context, ref packs.ResourceRef) (packs.Location, error) {
 	p.h.step("locate %s=%s", ref.Param, ref.ID)
+	if p.h.locate != nil {
+		return p.h.locate(ctx, ref)
+	}
 	switch ref.ID {
 	case "there":
 		return packs.Location{Exists: true, ID: "there-in-full", Namespace: "elsewhere", Kind: "entity"}, nil
@@ -263,6 +309,10 @@ func (p *probe) handle(ctx context.Context, call *packs.Call) (any, error) {
 		return p.sleep(ctx, call.Params.String("name"))
 	case "probe.fail":
 		return fail(call)
+	case "probe.do":
+		if p.h.do != nil {
+			return p.h.do(ctx, call)
+		}
 	}
 	return call.Params, nil
 }

@@ -1,10 +1,10 @@
 package dispatcher
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"slices"
 	"sync"
 
@@ -71,24 +71,56 @@ func (n *nesting) invoke(ctx context.Context, tool string, params packs.Params) 
 	if n.r.nested.Add(1) > maxNested {
 		return nil, refusal(tool, fmt.Sprintf("one request may make verbs call verbs at most %d times", maxNested))
 	}
-	args := map[string]any(maps.Clone(params))
-	if args == nil {
-		args = map[string]any{}
-	}
+	copied, ok := detached(map[string]any(params), 0)
 	inner, cancel := context.WithCancel(n.ctx)
 	defer cancel()
 	defer context.AfterFunc(ctx, cancel)() // the handler may give up earlier, never later
-	help, asked := args["help"]
+	help, asked := params["help"]
 	entry := n.r.operate(inner, operation{
 		tool: tool, index: n.above.index, help: help, asked: asked, token: n.token, via: via,
-		resolve: func() (map[string]any, error) { return args, nil },
+		resolve: func() (map[string]any, error) {
+			if !ok {
+				return nil, &InvalidInput{Code: CodeInvalidParams, Message: fmt.Sprintf("the params are nested more than %d levels deep", maxArgsDepth)}
+			}
+			return copied.(map[string]any), nil
+		},
 	})
 	if entry.OK {
-		return entry.Result, nil
+		return bytes.Clone(entry.Result), nil // hooks read the result; what the handler does to its copy is its own affair
 	}
 	return nil, &packs.InvokeError{
 		Verb: tool, Code: string(entry.Code), Message: fmt.Sprint(entry.Error), PolicyCode: entry.PolicyCode, RefusedBy: entry.RefusedBy,
 	}
+}
+
+// detached copies a plain value, so that nobody who holds the original can change what is judged and
+// recorded. ok is false for a value nested deeper than arguments may be, such as one that holds itself.
+func detached(value any, depth int) (copied any, ok bool) {
+	switch v := value.(type) {
+	case map[string]any:
+		if depth++; depth > maxArgsDepth {
+			return nil, false
+		}
+		out := make(map[string]any, len(v))
+		for k, e := range v {
+			if out[k], ok = detached(e, depth); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	case []any:
+		if depth++; depth > maxArgsDepth {
+			return nil, false
+		}
+		out := make([]any, len(v))
+		for i, e := range v {
+			if out[i], ok = detached(e, depth); !ok {
+				return nil, false
+			}
+		}
+		return out, true
+	}
+	return value, true
 }
 
 // emit is packs.Call.Emit.

@@ -236,7 +236,9 @@ func (r *run) store(ctx context.Context) bool {
 		for _, h := range r.d.hooks {
 			if err := r.hook(ctx, h, e); err != nil {
 				r.d.stats.hookErrors.Add(1)
-				r.d.log.Error("a dispatch hook failed", "verb", e.Record.Verb, "request_id", r.id, "error", err)
+				// Its text may quote what the hook heard.
+				r.d.log.Error("a dispatch hook failed", "verb", e.Record.Verb, "request_id", r.id,
+					"hook", fmt.Sprintf("%T", h), "error_type", fmt.Sprintf("%T", err), "timed_out", ctx.Err() != nil)
 			}
 		}
 	}
@@ -247,7 +249,7 @@ func (r *run) hook(ctx context.Context, h Hook, e Event) error {
 	_, err := guard(ctx, func(ctx context.Context) (struct{}, error) { return struct{}{}, h.OnDispatch(ctx, e) })
 	var crashed *crash
 	if errors.As(err, &crashed) {
-		return fmt.Errorf("hook: %w", r.crashed(e.Record.Verb, crashed))
+		return r.crashed(e.Record.Verb, crashed)
 	}
 	return err
 }

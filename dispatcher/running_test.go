@@ -158,3 +158,98 @@ func TestSlowLocatorDoesNotHoldTheCall(t *testing.T) {
 		require.Equal(t, policy.Unknown, h.inputs[0].Resource.Exists)
 	})
 }
+
+// What has not begun when the caller cancels is neither judged nor run, and has its answer and its record.
+func TestCancelledBeforeTheyBegan(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan *dispatcher.Envelope)
+		go func() { done <- h.Run(ctx, caller, parse(t, batch(20, `probe.sleep(name="x")`))) }()
+		synctest.Wait()
+		count := func() (n map[string]int) {
+			n = map[string]int{}
+			for _, s := range h.taken() {
+				n[s]++
+			}
+			return n
+		}
+		require.Equal(t, map[string]int{"check probe.sleep": 8, "gate probe.sleep": 8, "call probe.sleep": 8}, count())
+		cancel()
+		env := <-done
+		require.Equal(t, map[string]int{"append 20": 1}, count(), "nothing else is asked or called")
+		require.Len(t, h.records, 20)
+		byIndex := map[int]policy.Record{}
+		for _, rec := range h.records {
+			byIndex[rec.Index] = rec
+		}
+		ran := 0
+		for i, entry := range env.Results {
+			require.Equal(t, dispatcher.CodeCancelled, entry.Code)
+			rec := byIndex[i]
+			require.Equal(t, "cancelled", rec.ErrorCode)
+			if rec.Outcome == "error" {
+				ran++
+				require.Contains(t, entry.Error, "what it had done by then stands")
+				continue
+			}
+			require.Contains(t, entry.Error, "before the operation began")
+			require.Equal(t, []any{policy.KindRefusal, "refused", "denied", "not_run"}, []any{rec.Kind, rec.Decision, rec.Effect, rec.Outcome})
+		}
+		require.Equal(t, 8, ran)
+	})
+}
+
+// A store or a hook that hangs holds the answer for the time it has, and no longer.
+func TestTheAnswerLeavesInTime(t *testing.T) {
+	hang := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	for _, limit := range []time.Duration{10 * time.Second, 3 * time.Second} { // the first is the default
+		change := func(c *dispatcher.Config) {
+			if limit != 10*time.Second {
+				c.Limits.AuditTimeout = limit
+			}
+		}
+		t.Run("store "+limit.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, change)
+				h.append = func(ctx context.Context, _ []policy.Record) error { return hang(ctx) }
+				began := time.Now()
+				env := h.run(`[probe.echo(), probe.echo(namespace=1)]`)
+				require.Equal(t, limit, time.Since(began))
+				require.True(t, env.Results[0].OK)
+				require.Equal(t, "audit_unavailable", env.Results[0].Advisories[0].Code)
+				require.Empty(t, h.events)
+				require.Equal(t, dispatcher.CodeAuditUnavailable, h.one(`probe.echo()`).Code)
+				require.Equal(t, limit, time.Since(began), "and then nobody waits")
+
+				time.Sleep(1100 * time.Millisecond)
+				began = time.Now()
+				first := make(chan *dispatcher.Envelope)
+				go func() { first <- h.run(`probe.echo()`) }()
+				synctest.Wait()
+				time.Sleep(1100 * time.Millisecond)
+				require.Equal(t, dispatcher.CodeAuditUnavailable, h.one(`probe.echo()`).Code, "one asks at a time")
+				require.Equal(t, 1100*time.Millisecond, time.Since(began))
+				require.Equal(t, dispatcher.CodeAuditUnavailable, (<-first).Results[0].Code)
+				require.Equal(t, limit, time.Since(began))
+				h.append = nil
+			})
+		})
+		t.Run("hook "+limit.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				h := newHouse(t, change)
+				h.hook = func(ctx context.Context, _ dispatcher.Event) error { return hang(ctx) }
+				began := time.Now()
+				env := h.run(`[probe.echo(), probe.echo(), probe.echo()]`)
+				require.Equal(t, limit, time.Since(began), "all hooks together")
+				require.Equal(t, dispatcher.Success, env.Status)
+				require.Empty(t, env.Results[0].Advisories)
+				require.EqualValues(t, 3, h.Stats().HookErrors)
+				require.NotEmpty(t, h.log.lines("hook failed", "timed_out=true"))
+			})
+		})
+	}
+}
