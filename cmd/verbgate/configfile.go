@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -57,6 +58,7 @@ func (c *config) loadFile(path string) error {
 // load lays the YAML text over c. name is what errors call the file, base the folder that relative
 // paths start from. All problems but those of the syntax are reported together.
 func (c *config) load(text []byte, name, base string) error {
+	text = bytes.TrimPrefix(text, []byte("\xef\xbb\xbf")) // some editors begin every file with a byte order mark
 	l := &loader{file: name, base: base, settings: c.settings()}
 	doc, err := parser.ParseBytes(text, 0, parser.AllowDuplicateMapKey()) // the walk below finds repeated keys
 	if err != nil {

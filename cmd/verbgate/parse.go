@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strconv"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -60,7 +62,7 @@ func parseLines(in io.Reader, out io.Writer) error {
 		n++
 		text, err := decodeLine(lines.Bytes())
 		if err != nil {
-			return errors.Join(w.Flush(), &usageError{fmt.Errorf("line %d is not a JSON string", n)})
+			return errors.Join(w.Flush(), &usageError{fmt.Errorf("line %d is %w", n, err)})
 		}
 		if err := enc.Encode(parsed(text)); err != nil {
 			return fmt.Errorf("write answer: %w", err)
@@ -78,12 +80,18 @@ func parseLines(in io.Reader, out io.Writer) error {
 	return nil
 }
 
-// decodeLine decodes a JSON string. Bytes that are not UTF-8 stay as they are: encoding/json would
-// mend them, and the parser is to see what was sent.
+// What else a line of parse --jsonl can be.
+var (
+	errNotString = errors.New("not a JSON string")
+	errSurrogate = errors.New("not a JSON string of Unicode text: it escapes half of a surrogate pair")
+)
+
+// decodeLine decodes a JSON string. Half a surrogate pair is refused, and bytes that are not UTF-8 stay
+// as they are: encoding/json would mend both, and the parser is to see what was sent.
 func decodeLine(line []byte) (string, error) {
 	line = bytes.TrimSpace(line)
 	if len(line) < 2 || line[0] != '"' || line[len(line)-1] != '"' {
-		return "", errors.New("not a string")
+		return "", errNotString
 	}
 	var out []byte
 	for rest := line[1 : len(line)-1]; ; {
@@ -119,8 +127,40 @@ func decodePiece(inner []byte) (string, error) {
 	quoted := make([]byte, 0, len(inner)+2)
 	quoted = append(append(append(quoted, '"'), inner...), '"')
 	var text string
-	err := json.Unmarshal(quoted, &text)
-	return text, err
+	if json.Unmarshal(quoted, &text) != nil {
+		return "", errNotString
+	}
+	if halfPair(inner) {
+		return "", errSurrogate
+	}
+	return text, nil
+}
+
+// halfPair reports whether a JSON string, sound but for that, escapes half of a surrogate pair.
+func halfPair(inner []byte) bool {
+	unit := func(at int) rune { // the escape \uXXXX there, or 0
+		if at+6 > len(inner) || inner[at] != '\\' || inner[at+1] != 'u' {
+			return 0
+		}
+		v, err := strconv.ParseUint(string(inner[at+2:at+6]), 16, 16)
+		if err != nil {
+			return 0
+		}
+		return rune(v)
+	}
+	for i := 0; i < len(inner); i++ {
+		if inner[i] != '\\' {
+			continue
+		}
+		if high := unit(i); utf16.IsSurrogate(high) {
+			if utf16.DecodeRune(high, unit(i+6)) == utf8.RuneError {
+				return true
+			}
+			i += 10
+		}
+		i++ // past the character that is escaped
+	}
+	return false
 }
 
 // parsed is the answer for one text.

@@ -53,15 +53,14 @@ func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) erro
 	if err != nil {
 		return &startError{err}
 	}
-	// A text that the parser finds too large may be too large to be sent, and is not. White space
-	// around one is no part of it.
-	var parse *request.Error
-	if _, err := request.Parse(ops); errors.As(err, &parse) && parse.Kind == request.InputTooLarge {
+	// What does not parse is not sent: JSON carries only Unicode, and bytes that are not would be mended
+	// on the way into a text that nobody wrote. White space around a text is no part of it.
+	if _, err := request.Parse(ops); err != nil {
 		return err
 	}
 	text, err := callServer(ctx, target, token, strings.TrimSpace(ops))
 	if err != nil {
-		return remoteError(err, target, ops)
+		return remoteError(err, target)
 	}
 	return c.printRemote(text)
 }
@@ -136,14 +135,10 @@ func callServer(ctx context.Context, target *url.URL, token, ops string) (string
 }
 
 // remoteError says what a failed call means for the person at the command line.
-func remoteError(err error, target *url.URL, ops string) error {
+func remoteError(err error, target *url.URL) error {
 	switch {
 	case errors.Is(err, mcp.ErrInvalidParams):
-		// The server's parser and this one are the same, but for their versions; this one can draw
-		// the caret.
-		if _, parseErr := request.Parse(ops); parseErr != nil {
-			return parseErr
-		}
+		// The server's parser is of another version than this one, which has read the text.
 		return &usageError{fmt.Errorf("%s refused the request: %w", target.Host, err)}
 	case errors.Is(err, transport.ErrUnauthorized), errors.Is(err, transport.ErrAuthorizationRequired):
 		return &startError{fmt.Errorf("%s wants a bearer token that it knows; name the file it printed when it started with --token-file", target.Host)}

@@ -85,15 +85,21 @@ func (c *cli) report(err error) {
 		parse *request.Error
 		usage *usageError
 	)
+	var text string
 	switch {
 	case err == nil, errors.Is(err, errOperations): // the envelope has said it
+		return
 	case errors.As(err, &parse):
-		fmt.Fprintln(c.stderr, strings.TrimRight(parse.Caret(), "\n"))
+		text = strings.TrimRight(parse.Caret(), "\n")
 	case errors.As(err, &usage):
-		fmt.Fprintf(c.stderr, "verbgate: %v\nRun \"verbgate --help\" for the commands, \"verbgate COMMAND --help\" for one of them.\n", err)
+		text = fmt.Sprintf("verbgate: %v\nRun \"verbgate --help\" for the commands, \"verbgate COMMAND --help\" for one of them.", err)
 	default:
-		fmt.Fprintf(c.stderr, "verbgate: %v\n", err)
+		text = fmt.Sprintf("verbgate: %v", err)
 	}
+	if isTerminal(c.stderr) { // it may quote what a caller or a server wrote
+		text = harmless(text)
+	}
+	fmt.Fprintln(c.stderr, text)
 }
 
 // command is the tree of commands.

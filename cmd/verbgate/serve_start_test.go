@@ -101,3 +101,28 @@ func TestRequestRemoteTooLarge(t *testing.T) {
 	require.Equal(t, exitOK, code, errs)
 	require.Contains(t, out, `"tool":"stats"`)
 }
+
+// What does not parse is found here, byte by byte as it was typed, and not sent: JSON would carry a byte
+// that is not UTF-8 as another text, which might run.
+func TestRequestRemoteParsesFirst(t *testing.T) {
+	s := startServer(t, t.TempDir())
+	for name, ops := range map[string]string{
+		"ErrByte":        "probe.echo(text=\"a\xffb\")",
+		"ErrSurrogate":   "probe.echo(text=\"\xed\xa0\x80\")",
+		"ErrBareword":    "probe.echo(text=abc)",
+		"ErrUnfinished":  "probe.echo(",
+		"ErrTooManyByOp": strings.Repeat("stats()|", 100) + "stats()",
+	} {
+		code, out, errs := s.ask(ops)
+		require.Equal(t, exitBad, code, name)
+		require.Empty(t, out, name)
+		require.Contains(t, errs, "^", name)
+	}
+	code, _, errs := s.ask("probe.echo(text=\"a\ufffdb\")")
+	require.Equal(t, exitOK, code, errs)
+	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
+	require.Equal(t, exitOK, s.end())
+	records := auditRecords(t, s.dir, audit.Filter{})
+	require.Len(t, records, 2, "the activation and the one call that was sent")
+	require.Empty(t, records[1].SessionID, "over HTTP nothing ties calls together")
+}

@@ -57,7 +57,11 @@ func (c *cli) printVerbs(verbs []packs.Listing) error {
 	w := tabwriter.NewWriter(c.stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "VERB\tPACK\tCATEGORY\tDESCRIPTION")
 	for _, v := range verbs {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.Verb, v.Pack, v.Category, firstSentence(v.Description))
+		description := firstSentence(v.Description)
+		if c.terminal() {
+			description = harmless(description)
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", v.Verb, v.Pack, v.Category, description)
 	}
 	if err := w.Flush(); err != nil {
 		return fmt.Errorf("write answer: %w", err)
