@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -23,6 +24,7 @@ import (
 	"github.com/verbgate/verbgate/policy/cel"
 	"github.com/verbgate/verbgate/policy/opa"
 	"github.com/verbgate/verbgate/policytests"
+	"github.com/verbgate/verbgate/wire/session"
 )
 
 // Names in the data folder.
@@ -41,6 +43,8 @@ type app struct {
 	gate       *opa.Gate
 	dispatcher *dispatcher.Dispatcher
 	close      []func() error // in the order of opening
+
+	sessions atomic.Pointer[session.Server] // of the sockets; nil without any
 
 	activated  bool  // the first activation has been tried; read and written in the gate's order of activations
 	unrecorded error // why the first activation is not on record
@@ -65,7 +69,8 @@ func (a *app) wire() error {
 		return fmt.Errorf("data folder: %w; give this user the right to write there, or choose another one with data_dir or --data-dir", err)
 	}
 	var err error
-	if a.store, err = audit.New(audit.Config{Path: filepath.Join(a.cfg.DataDir, auditFile), Log: a.log}); err != nil {
+	keep := audit.Retention{Age: time.Duration(a.cfg.Audit.Retention.Age), Rows: int64(a.cfg.Audit.Retention.Rows)}
+	if a.store, err = audit.New(audit.Config{Path: filepath.Join(a.cfg.DataDir, auditFile), Log: a.log, Retention: keep}); err != nil {
 		return err
 	}
 	key, err := audit.LoadKey(filepath.Join(a.cfg.DataDir, auditKeyFile))
@@ -159,6 +164,10 @@ func (a *app) logCounters() {
 	a.log.Info("counted by the gate", attrs...)
 	s := a.store.Stats()
 	a.log.Info("counted by the audit store", "batches", s.Batches, "records", s.Records, "commits", s.Commits, "waiting", s.Queued)
+	if server := a.sessions.Load(); server != nil {
+		f := server.Stats()
+		a.log.Info("counted by the framed protocol", "connections", f.Open, "running", f.Working, "accepted", f.Accepted, "turned_away", f.Refused)
+	}
 }
 
 // newGate makes the gate of the configured policy, or of the starter policy.
@@ -210,6 +219,9 @@ const activationTimeout = 10 * time.Second
 // record is not stored. The later ones go the way of the operations' records: when one cannot be stored,
 // operations are refused until it is.
 func (a *app) recordActivation(act opa.Activation) {
+	if server := a.sessions.Load(); server != nil && act.Err == nil {
+		server.Recheck()
+	}
 	record := activationRecord(act)
 	if a.activated {
 		a.dispatcher.Record(context.Background(), record) // the dispatcher says in the log that the store is down

@@ -30,7 +30,21 @@ type config struct {
 		AllowBuiltins []string
 		AllowHosts    []string
 	}
-	Audit  struct{ Params string }
+	Audit struct {
+		Params    string
+		Retention struct {
+			Age  span
+			Rows amount
+		}
+	}
+	Listen    []string
+	Operators []string
+	Unix      struct{ TrustActorID yesNo }
+	TLS       struct {
+		Cert, Key, ClientCA string
+		Clients             clientRows
+	}
+	TCP    struct{ Plain yesNo }
 	Limits struct{ RequestTimeout time.Duration }
 	HTTP   struct {
 		Addr           string
@@ -45,7 +59,7 @@ type config struct {
 // keys: the file, the environment, --set and verbgate init's output are read and written from it.
 type setting struct {
 	key   string   // as in the file, e.g. gate.timeout
-	into  any      // *string, *[]string, *time.Duration or *map[string]string in the config
+	into  any      // *string, *[]string, *time.Duration, *map[string]string or a special in the config
 	doc   string   // what it does, for verbgate init's output; lines are wrapped already
 	enum  []string // the values allowed, if there are few
 	path  bool     // the value is a path, relative to the file it stands in
@@ -76,6 +90,10 @@ func (c *config) settings() []setting {
 			doc: "The packs to load. Empty: every pack this program was built with."},
 		{key: "backends", into: &c.Backends, check: checkBackend,
 			doc: "Which backend keeps a pack's records, as pack: backend. A backend is a SQLite file\nof that name in data_dir. Packs that are not named here use the backend main."},
+		{key: "listen", into: &c.Listen, other: true, check: checkListen,
+			doc: "Sockets that serve speaks the framed protocol on when no flag says how to serve: unix://, which\nis $XDG_RUNTIME_DIR/verbgate/verbgate.sock, else data_dir/verbgate.sock; unix:///path,\ntls://host:port, and tcp://127.0.0.1:port if tcp.plain allows it."},
+		{key: "operators", into: &c.Operators, check: checkActor,
+			doc: "Actors, as user:alice, who may follow the topics gate.* over a socket, if the policy agrees."},
 		{key: "gate.policy", into: &c.Gate.Policy, path: true, other: true, check: notEmpty,
 			doc: "The policy: a folder of .rego and data files, or a .tar.gz bundle. A folder is read\nagain when it changes, and on SIGHUP. Without this key, the starter policy built in."},
 		{key: "gate.entrypoint", into: &c.Gate.Entrypoint, other: true, check: notEmpty,
@@ -90,6 +108,10 @@ func (c *config) settings() []setting {
 			doc: "The hosts that such functions may reach, as bundles.example.com. Empty: none."},
 		{key: "audit.params", into: &c.Audit.Params, enum: []string{paramsRecord, paramsNone},
 			doc: "record keeps the params of a call in its audit record, sensitive ones sealed;\nnone leaves them out."},
+		{key: "audit.retention.age", into: &c.Audit.Retention.Age,
+			doc: "How long audit records and events are kept, as 720h. 0s keeps them for ever. Whoever wants\nto follow a topic from an event that is gone is told so (cursor_expired)."},
+		{key: "audit.retention.rows", into: &c.Audit.Retention.Rows,
+			doc: "How many audit records, and how many events of packs, are kept: the newest. 0 keeps all."},
 		{key: "limits.request_timeout", into: &c.Limits.RequestTimeout,
 			doc: "How long a whole request may take."},
 		{key: "http.addr", into: &c.HTTP.Addr, other: true,
@@ -100,6 +122,18 @@ func (c *config) settings() []setting {
 			doc: "Origins that web pages may call from, as https://app.example.com, beside the server's own."},
 		{key: "http.allowed_hosts", into: &c.HTTP.AllowedHosts,
 			doc: "Host names that requests may be addressed to, beside localhost and the address listened on."},
+		{key: "unix.trust_actor_id", into: &c.Unix.TrustActorID,
+			doc: "true makes the actor_id of a request over a Unix socket the actor, as asserted:<actor_id>:\nfor a front end that has found out who is asking. false leaves the actor the user whose\nprocess it is, and shows the actor_id to policies as token.actor.claims.asserted_id."},
+		{key: "tls.cert", into: &c.TLS.Cert, path: true,
+			doc: "The server's certificate for tls:// sockets, with those it was issued by, in PEM."},
+		{key: "tls.key", into: &c.TLS.Key, path: true,
+			doc: "The key of that certificate, in PEM."},
+		{key: "tls.client_ca", into: &c.TLS.ClientCA, path: true,
+			doc: "Who may have issued clients' certificates, in PEM. Other clients do not get in."},
+		{key: "tls.clients", into: &c.TLS.Clients,
+			doc: "Who a client is, by the first URI in its certificate, else by its subject: a list of\n" + clientRowForm + ".\nnamespace is for calls that name none, visible what these may read besides. A client that\nis not named here is refused."},
+		{key: "tcp.plain", into: &c.TCP.Plain,
+			doc: "true allows tcp:// sockets, without TLS, on loopback addresses. It lets every local process\nin, as anonymous:tcp."},
 		{key: "log.level", into: &c.Log.Level, other: true, enum: []string{"", "debug", "info", "warn", "error"},
 			doc: "debug, info, warn or error. Empty: info for serve, warn for the other commands."},
 		{key: "log.format", into: &c.Log.Format, enum: []string{"text", "json"},
@@ -116,6 +150,9 @@ func defaults() *config {
 	c.Gate.AllowBuiltins = []string{}
 	c.Gate.AllowHosts = []string{}
 	c.Audit.Params = paramsRecord
+	c.Listen = []string{}
+	c.Operators = []string{}
+	c.TLS.Clients = clientRows{}
 	c.Limits.RequestTimeout = time.Minute
 	c.HTTP.Auth = authToken
 	c.HTTP.AllowedOrigins = []string{}

@@ -41,6 +41,10 @@ func TestConfigurationWays(t *testing.T) {
 		"audit.params": {"none", "record"}, "limits.request_timeout": {"1s", "2s"}, "http.addr": {"a", "b"},
 		"http.auth": {"none", "token"}, "http.allowed_origins": {"a", "b"}, "http.allowed_hosts": {"a", "b"},
 		"log.level": {"warn", "error"}, "log.format": {"json", "text"},
+		"listen": {"unix://", "unix:///a,tls://127.0.0.1:1"}, "operators": {"user:a", "user:b"},
+		"audit.retention.age": {"720h", "1h30m"}, "audit.retention.rows": {"1", "1000000"}, "unix.trust_actor_id": {"true", "false"},
+		"tls.cert": {"/a", "/b"}, "tls.key": {"/a", "/b"}, "tls.client_ca": {"/a", "/b"}, "tcp.plain": {"true", "false"},
+		"tls.clients": {`[{name: "CN=a,O=b", actor: user:a, namespace: a, visible: [b, c]}]`, `[{name: spiffe://a/b, actor: user:b, namespace: b}]`},
 	}
 	show := func(c *config, key string) string {
 		for _, s := range c.settings() {

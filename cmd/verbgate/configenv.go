@@ -78,6 +78,9 @@ func (s setting) putFlag(text string) error {
 
 // putText stores a value written as one text outside of a file.
 func (s setting) putText(text string) error {
+	if into, ok := s.into.(special); ok {
+		return putSpecial(s.key, into, text)
+	}
 	base, err := os.Getwd()
 	if err != nil {
 		return err

@@ -185,7 +185,10 @@ func (l *loader) entries(key string, node ast.Node) ([]entry, bool) {
 func (l *loader) setting(s setting, e entry) {
 	before := len(l.problems)
 	v := value{base: l.base}
-	switch s.into.(type) {
+	switch into := s.into.(type) {
+	case special:
+		into.load(l, s.key, e.node)
+		return
 	case *[]string:
 		v.list = l.list(s.key, e.node)
 	case *map[string]string:

@@ -133,20 +133,14 @@ func (c *cli) decodeLines(codec wire.Codec) error {
 	}
 }
 
-// decoded is the answer that shows a frame, on one line: line ends between the tokens of a value, which
-// are the peer's, become blanks, and nothing else of it changes.
+// decoded is the answer that shows a frame.
 func decoded(f wire.Frame, consumed int) ([]byte, error) {
 	frame, err := wire.MarshalFrameJSON(f)
 	if err != nil {
 		return nil, err
 	}
-	for i, b := range frame {
-		if b == '\n' || b == '\r' {
-			frame[i] = ' '
-		}
-	}
 	text := append(make([]byte, 0, len(frame)+40), `{"frame":`...)
-	text = append(append(text, frame...), `,"consumed":`...)
+	text = append(append(text, oneLine(frame)...), `,"consumed":`...)
 	return append(strconv.AppendInt(text, int64(consumed), 10), '}'), nil
 }
 
@@ -215,6 +209,23 @@ func encoded(codec wire.Codec, text []byte) ([]byte, error) {
 	}
 	out := append(make([]byte, 0, hex.EncodedLen(len(b))+10), `{"hex":"`...)
 	return append(hex.AppendEncode(out, b), `"}`...), nil
+}
+
+// oneLine makes line ends between the tokens of JSON, where a peer may put them, blanks. Nothing else
+// changes; in a string there is none.
+func oneLine(text []byte) []byte {
+	for i, b := range text {
+		if b == '\n' || b == '\r' {
+			text[i] = ' '
+		}
+	}
+	return text
+}
+
+// withoutKind takes the first member out of a frame's JSON, which is its kind.
+func withoutKind(frame []byte) []byte {
+	_, rest, _ := bytes.Cut(frame, []byte{','})
+	return append([]byte{'{'}, rest...)
 }
 
 // answer writes one line to stdout at once.

@@ -109,7 +109,7 @@ const documentHead = `# The configuration of Verbgate. Every key is here, with i
 #   verbgate --config verbgate.yaml serve --stdio
 #
 # Each key may also be set by a variable, gate.timeout by VERBGATE_GATE_TIMEOUT (the items of a list
-# separated by commas, the pairs of a table as pack=backend), and by a flag, --set gate.timeout=1s.
+# separated by commas, the pairs of a table as pack=backend, anything else as it stands here), and by a flag, --set gate.timeout=1s.
 # A flag beats a variable, a variable this file, and this file the default. A variable that is empty
 # is not set; VERBGATE_GATE_POLICY and VERBGATE_CONFIG may not be empty. Relative paths in this file
 # start from its folder, and ~/ is your home folder. An unknown key or variable is refused.
@@ -120,18 +120,25 @@ func (c *config) document() string {
 	c.Gate.Policy = policyName
 	var b strings.Builder
 	b.WriteString(documentHead)
-	section := ""
+	var sections []string // those that are open
 	for _, s := range c.settings() {
-		indent := ""
-		name := s.key
-		if parent, child, ok := strings.Cut(s.key, "."); ok {
-			if parent != section {
-				fmt.Fprintf(&b, "\n%s:\n", parent)
-			}
-			section, name, indent = parent, child, "  "
-		} else {
+		path := strings.Split(s.key, ".")
+		parents, name := path[:len(path)-1], path[len(path)-1]
+		if len(parents) == 0 {
 			b.WriteByte('\n')
 		}
+		for i, parent := range parents {
+			if i < len(sections) && sections[i] == parent {
+				continue
+			}
+			sections = sections[:min(i, len(sections))]
+			if i == 0 {
+				b.WriteByte('\n')
+			}
+			fmt.Fprintf(&b, "%s%s:\n", strings.Repeat("  ", i), parent)
+		}
+		sections = parents
+		indent := strings.Repeat("  ", len(parents))
 		for line := range strings.SplitSeq(s.doc, "\n") {
 			fmt.Fprintf(&b, "%s# %s\n", indent, line)
 		}
@@ -143,6 +150,8 @@ func (c *config) document() string {
 // text is the setting's value as YAML.
 func (s setting) text() string {
 	switch into := s.into.(type) {
+	case special:
+		return into.text()
 	case *string:
 		if *into == "" {
 			return `""`

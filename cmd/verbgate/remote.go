@@ -21,11 +21,15 @@ import (
 	verbgatemcp "github.com/verbgate/verbgate/wire/mcp"
 )
 
-type remoteFlags struct{ server, tokenFile string }
+type remoteFlags struct {
+	server, tokenFile string
+	tls               tlsFlags
+}
 
 func (f *remoteFlags) register(fs *pflag.FlagSet) {
-	fs.StringVar(&f.server, "server", "", "URL of a server to send the request to, as http://127.0.0.1:7433/mcp")
+	fs.StringVar(&f.server, "server", "", "server to send the request to: the URL of serve --http, as http://127.0.0.1:7433/mcp, or a socket of\nserve --listen, as unix://, unix:///path or tls://host:port")
 	fs.StringVar(&f.tokenFile, "token-file", "", "file with the server's bearer token (also "+envTokenFile+"; "+envToken+" holds the token itself);\nfor a server on this machine the token in the data folder is found by itself")
+	f.tls.register(fs)
 }
 
 // check refuses a flag that is there and empty: the request would run somewhere else, or go with another
@@ -45,9 +49,12 @@ func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) erro
 	if err != nil {
 		return err
 	}
+	if framed(f.server) {
+		return c.requestFramed(ctx, cfg, f, ops)
+	}
 	target, err := url.Parse(f.server)
 	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
-		return &usageError{fmt.Errorf("--server %s: write a URL, as http://127.0.0.1:7433/mcp", f.server)}
+		return &usageError{fmt.Errorf("--server %s: write a URL, as http://127.0.0.1:7433/mcp, or a socket, as unix://", f.server)}
 	}
 	token, err := c.token(cfg, f, target)
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *cli) requestCommand() *cobra.Command {
 - reads it from stdin.
 
 Without --server the request runs in this process, on the configured data folder, as the user who
-runs it. With --server it goes to a server that was started with serve --http.`,
+runs it. With --server it goes to a server that was started with serve --http or serve --listen.`,
 		Example: `  verbgate request 'create(kind="entity", entity_kind="concept", name="LoRA") | get(id=$prev.id)'
   verbgate request '[search(kind="entity", query="LoRA"), stats()]'
   echo 'verbs()' | verbgate request -`,

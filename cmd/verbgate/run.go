@@ -125,6 +125,7 @@ command line is wrong, and nothing has run; 3 could not start.`,
 		c.verbsCommand(),
 		c.initCommand(),
 		c.parseCommand(),
+		c.watchCommand(),
 		c.frameCommand(),
 		c.versionCommand(),
 	)

@@ -19,23 +19,35 @@ import (
 
 func (c *cli) serveCommand() *cobra.Command {
 	var (
-		stdio bool
-		addr  string
+		stdio  bool
+		addr   string
+		listen []string
 	)
 	cmd := &cobra.Command{
-		Use:   "serve --stdio | serve --http ADDR",
-		Short: "Serve the tool to MCP clients",
-		Long: `Serve the tool request to MCP clients, over stdio or over streamable HTTP.
+		Use:   "serve [--stdio | --http ADDR] [--listen SOCKET]…",
+		Short: "Serve the tool to MCP clients, and requests and events over sockets",
+		Long: `Serve the tool request to MCP clients, over stdio or over streamable HTTP, and requests and events
+to clients of the framed protocol, over sockets.
 
 Over stdio, stdout carries the protocol and nothing else, and the caller is the user who runs it.
 Over HTTP, callers present the bearer token that the first start makes in the data folder; only
-loopback addresses are served. http.addr in the configuration stands in for --http.
+loopback addresses are served.
+
+--listen unix:///path makes a socket for the user who runs the server, unix:// alone one at
+$XDG_RUNTIME_DIR/verbgate/verbgate.sock, else verbgate.sock in the data folder. --listen tls://host:port
+asks clients for certificates, which the configuration maps to actors (tls.clients). --listen
+tcp://127.0.0.1:port is for who allows it with tcp.plain.
+
+Without any of these flags, http.addr and listen in the configuration say what to serve. When one way of
+serving ends, as stdio does with its client, the others end as well.
 
 SIGINT and SIGTERM let running requests finish for 10 s and then cancel them, a second one ends at
 once. (Over stdio, a client that has closed its side has given up: then they are cancelled at the
 first.) SIGHUP reads the policy again and logs the counters.`,
 		Example: `  verbgate serve --stdio
-  verbgate serve --http 127.0.0.1:7433`,
+  verbgate serve --http 127.0.0.1:7433
+  verbgate serve --http 127.0.0.1:7433 --listen unix://
+  verbgate serve --listen unix:///run/verbgate.sock --listen tls://0.0.0.0:7434`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			// Before anything takes its time: from here on no signal ends the process unasked.
@@ -53,26 +65,33 @@ first.) SIGHUP reads the policy again and logs the counters.`,
 			if err != nil {
 				return err
 			}
-			if addr != "" {
-				cfg.HTTP.Addr = addr
+			if stdio || cmd.Flags().Changed("http") || cmd.Flags().Changed("listen") {
+				cfg.HTTP.Addr, cfg.Listen = addr, listen
 			}
 			switch {
 			case addr == "" && cmd.Flags().Changed("http"):
 				return &usageError{fmt.Errorf("--http: %w", errEmpty)}
 			case stdio && addr != "":
 				return &usageError{errors.New("serve takes --stdio or --http, not both")}
-			case !stdio && cfg.HTTP.Addr == "":
-				return &usageError{errors.New("serve needs to know how: --stdio, or --http ADDR as in --http 127.0.0.1:7433")}
+			case !stdio && cfg.HTTP.Addr == "" && len(cfg.Listen) == 0:
+				return &usageError{errors.New("serve needs to know how: --stdio, or --http ADDR as in --http 127.0.0.1:7433, or --listen SOCKET as in --listen unix://")}
 			}
 			s := service{cli: c, cfg: cfg, log: cfg.logger(c.stderr, false), hangup: hangup}
-			if stdio {
-				return s.stdio(ctx)
+			if s.sockets, err = cfg.openings(cfg.Listen); err != nil {
+				return err
 			}
-			return s.http(ctx)
+			switch {
+			case stdio:
+				return s.stdio(ctx)
+			case cfg.HTTP.Addr != "":
+				return s.http(ctx)
+			}
+			return s.serve(ctx, nil)
 		},
 	}
 	cmd.Flags().BoolVar(&stdio, "stdio", false, "serve one client on stdin and stdout")
 	cmd.Flags().StringVar(&addr, "http", "", "serve on this loopback address")
+	cmd.Flags().StringArrayVar(&listen, "listen", nil, "speak the framed protocol on this socket: unix://[PATH], tls://HOST:PORT or tcp://ADDR:PORT; may be repeated")
 	return cmd
 }
 
@@ -82,10 +101,12 @@ type service struct {
 	cfg    *config
 	log    *slog.Logger
 	hangup <-chan os.Signal // SIGHUP, from the start of the process on
+
+	sockets []opening // beside stdio or HTTP, or alone
 }
 
 func (s service) stdio(ctx context.Context) error {
-	return s.serve(ctx, func(server *mcp.Server) error {
+	return s.serve(ctx, func(ctx context.Context, server *mcp.Server) error {
 		s.log.Info("serving MCP", "transport", "stdio")
 		return server.ServeStdio(ctx, s.cli.stdin, s.cli.stdout)
 	})
@@ -105,7 +126,7 @@ func (s service) http(ctx context.Context) error {
 	if err := mcp.CheckAddr(addr); err != nil {
 		return &startError{err}
 	}
-	return s.serve(ctx, func(server *mcp.Server) error {
+	return s.serve(ctx, func(ctx context.Context, server *mcp.Server) error {
 		attrs := []any{}
 		if access.Auth == mcp.AuthToken {
 			path := filepath.Join(cfg.DataDir, tokenFile)
@@ -131,9 +152,9 @@ func (s service) http(ctx context.Context) error {
 	})
 }
 
-// serve opens the house, which activates the policy, runs answer with an MCP server on it, and closes
-// the house again. Meanwhile SIGHUP reads the policy again.
-func (s service) serve(ctx context.Context, answer func(*mcp.Server) error) error {
+// serve opens the house, which activates the policy, runs answer, if there is one, with an MCP server on
+// it and beside the sockets, and closes the house again. Meanwhile SIGHUP reads the policy again.
+func (s service) serve(ctx context.Context, answer func(context.Context, *mcp.Server) error) error {
 	a, err := openApp(ctx, s.cfg, s.log)
 	if err != nil {
 		return err
@@ -149,8 +170,12 @@ func (s service) serve(ctx context.Context, answer func(*mcp.Server) error) erro
 	if err != nil {
 		return errors.Join(&startError{err}, a.Close())
 	}
+	var serveMCP func(context.Context) error
+	if answer != nil {
+		serveMCP = func(ctx context.Context) error { return answer(ctx, server) }
+	}
 	stop := a.onHangup(ctx, s.hangup)
-	err = answer(server)
+	err = s.beside(ctx, a, serveMCP)
 	stop()
 	s.log.Info("stopping")
 	a.logCounters()
