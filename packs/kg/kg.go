@@ -16,8 +16,8 @@
 // nothing about order; order is a sequence number that only grows and is never used twice, and it
 // never leaves the package but inside a cursor. The full text index is written in the same transaction
 // as the record. Every value reaches SQL as a bound argument. Numbers inside properties keep the
-// spelling the caller sent. Ranking weighs words by how rare they are in the whole file, so the order
-// of hits (not the hits themselves) can depend on records the caller cannot read.
+// spelling the caller sent. No answer to a search, be it a hit, its score or its place, depends on
+// records outside the readable namespaces.
 package kg
 
 import (

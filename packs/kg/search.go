@@ -3,20 +3,17 @@ package kg
 import (
 	"context"
 	"database/sql"
-	"math"
 
 	"github.com/verbgate/verbgate/packs"
 )
 
 const (
-	maxQuery     = 4096
-	maxTerms     = 32
-	searchLimit  = 20
-	searchMost   = 100
-	matchAll     = "all"
-	matchAny     = "any"
-	bm25         = "bm25(kg_fts, 8.0, 1.0, 4.0)" // name, body, tags
-	scoreDecimal = 1e4
+	maxQuery    = 4096
+	maxTerms    = 32
+	searchLimit = 20
+	searchMost  = 100
+	matchAll    = "all"
+	matchAny    = "any"
 )
 
 // hits is the answer to search.
@@ -45,53 +42,44 @@ func (g *graph) search(ctx context.Context, call *packs.Call) (any, error) {
 	case len(wanted) > maxTerms:
 		f.fail("query", "has %d words, more than the %d allowed; keep the telling ones", len(wanted), maxTerms)
 	}
-	operator := " AND "
-	if f.choice("match", matchAll, matchAny) == matchAny {
-		operator = " OR "
-	}
+	matching := f.choice("match", matchAll, matchAny)
 	only := f.filter()
 	limit := f.limit(searchLimit, searchMost)
 	if f.err != nil {
 		return nil, f.err
 	}
-	q := &query{}
-	q.add(`SELECT `+recordColumns+`, `+bm25+` AS score
-		FROM kg_fts JOIN kg_records r ON r.seq = kg_fts.rowid WHERE kg_fts MATCH ?`, match(wanted, operator))
-	q.readable("+r.namespace", call.Token.Readable())
-	only.apply(q)
-	q.add(`ORDER BY score, r.seq DESC LIMIT ?`, limit)
 	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (hits, error) {
-		items, err := collect(ctx, tx, q, func(scan func(...any) error) (hit, error) {
-			var score float64
-			r, err := scanRecord(scan, &score)
-			if err != nil {
-				return hit{}, err
-			}
-			h := hit{summary: r.summary(), Score: score}
-			if body := *r.body(); body != nil {
-				h.Snippet = snippet(*body, wanted)
-			}
-			return h, nil
-		})
+		r := &ranking{tx: tx, readable: call.Token.Readable(), terms: wanted, all: matching != matchAny}
+		best, err := r.best(ctx, only, limit)
 		if err != nil {
 			return hits{}, err
 		}
-		relate(items)
-		return hits{Items: items, Count: len(items)}, nil
+		items, err := show(ctx, tx, best, wanted)
+		return hits{Items: items, Count: len(items)}, err
 	})
 }
 
-// relate turns bm25's numbers (negative, the best first) into shares of the best.
-func relate(items []hit) {
-	if len(items) == 0 {
-		return
+// show reads the records that were found, in the order given.
+func show(ctx context.Context, tx *sql.Tx, found []candidate, wanted []term) ([]hit, error) {
+	items := make([]hit, 0, len(found))
+	if len(found) == 0 {
+		return items, nil
 	}
-	best := items[0].Score
-	for i := range items {
-		share := 1.0
-		if best != 0 {
-			share = items[i].Score / best
+	stmt, err := tx.PrepareContext(ctx, `SELECT `+recordColumns+` FROM kg_records r WHERE r.seq = ?`)
+	if err != nil {
+		return nil, err
+	}
+	defer stmt.Close()
+	for _, c := range found {
+		r, err := scanRecord(stmt.QueryRowContext(ctx, c.seq).Scan)
+		if err != nil {
+			return nil, err
 		}
-		items[i].Score = math.Round(share*scoreDecimal) / scoreDecimal
+		h := hit{summary: r.summary(), Score: share(c.score, found[0].score)}
+		if body := *r.body(); body != nil {
+			h.Snippet = snippet(*body, wanted)
+		}
+		items = append(items, h)
 	}
+	return items, nil
 }

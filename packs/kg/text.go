@@ -134,26 +134,35 @@ func terms(query string) []term {
 const minPrefixRunes = 3
 
 // match spells the terms as an FTS5 query. Every term is a quoted string of letters, marks and digits.
-func match(query []term, operator string) string {
-	var b []byte
-	for i, t := range query {
-		if i > 0 {
-			b = append(b, operator...)
-		}
-		switch {
-		case t.single:
-			b = append(b, '"')
-			b = appendIndexed(b, t.text)
-			b = append(b, '"')
-		case utf8.RuneCountInString(t.text) < minPrefixRunes:
-			b = append(append(append(b, '"'), t.text...), '"')
-		default:
-			// The word itself counts twice, so that it ranks above words that only begin with it.
-			b = append(append(append(b, `("`...), t.text...), `" OR "`...)
-			b = append(append(b, t.text...), `"*)`...)
-		}
+func match(query []term, all bool) string {
+	operator := " OR "
+	if all {
+		operator = " AND "
 	}
-	return string(b)
+	parts := make([]string, len(query))
+	for i, t := range query {
+		parts[i] = t.match()
+	}
+	return strings.Join(parts, operator)
+}
+
+// whole is the FTS5 query for the term itself.
+func (t term) whole() string {
+	if t.single {
+		return `"` + string(appendIndexed(nil, t.text)) + `"`
+	}
+	return `"` + t.text + `"`
+}
+
+// begins reports whether the term also finds words that only begin with it.
+func (t term) begins() bool { return !t.single && utf8.RuneCountInString(t.text) >= minPrefixRunes }
+
+// match is the FTS5 query for all that the term finds.
+func (t term) match() string {
+	if t.begins() {
+		return t.whole() + "*"
+	}
+	return t.whole()
 }
 
 // Widths of a snippet, in bytes, before and after the place that was found.
