@@ -2,6 +2,7 @@ package kg_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -112,7 +113,7 @@ func TestDelete(t *testing.T) {
 	w.must(in("b"), "link", object{"source_id": y, "target_id": hub, "relation": "r"})
 	edge := w.must(me, "link", object{"source_id": x, "target_id": y, "relation": "r"})["id"]
 
-	got := w.must(in("c"), "delete", object{"id": hub}) // by id: the namespace is not compared
+	got := w.must(token{namespace: "c", read: []string{"a", "b", "c"}}, "delete", object{"id": hub}) // by id: the namespace is not compared
 	require.Equal(t, object{"id": hub, "kind": "entity", "deleted": true, "edges_deleted": number(2)}, got)
 	require.Equal(t, 1, w.rows("kg_edges"))
 	require.Zero(t, w.rows("kg_tags"))
@@ -133,6 +134,56 @@ func TestDelete(t *testing.T) {
 	requireKind(t, err, invalid, "id")
 	_, err = w.call(me, "delete", object{"id": nil})
 	requireKind(t, err, invalid, "id")
+}
+
+// All edges go with a record, or over to another; the answer and the event count those that neighbors
+// showed the caller before.
+func TestEdgesOfOthersAreNotCounted(t *testing.T) {
+	for _, tt := range []struct {
+		name           string
+		who            packs.Token
+		shown          int // of the edges of hub
+		moved, dropped int // by a merge
+	}{
+		{"OK own and foreign", in("a"), 2, 1, 1},
+		{"OK two namespaces", in("a", "b"), 5, 3, 2},
+		{"OK all", in("a", "b", "z"), 10, 6, 4},
+		{"OK edges of others to own records", token{namespace: "a", read: []string{"z"}}, 1, 1, 0},
+		{"OK none", token{namespace: "a"}, 0, 0, 0},
+	} {
+		build := func(t *testing.T) (w *world, hub, into string) {
+			w = open(t)
+			hub, into = w.entity(in("a"), "hub"), w.entity(in("a"), "into")
+			near, mine, far := w.note(in("a"), "near"), w.note(in("b"), "mine"), w.note(in("z"), "far")
+			for _, e := range []struct{ namespace, source, target, relation string }{
+				{"a", hub, near, "r"}, {"a", hub, into, "between"},
+				{"b", near, hub, "r"}, {"b", hub, mine, "r"}, {"b", into, hub, "between"},
+				{"z", hub, near, "r"}, {"z", far, hub, "r"}, {"a", hub, far, "r"}, {"a", hub, far, "known"}, {"z", hub, into, "between"},
+				{"a", into, far, "known"},
+			} {
+				w.must(in(e.namespace), "link", object{"source_id": e.source, "target_id": e.target, "relation": e.relation})
+			}
+			w.told.take()
+			require.Len(t, w.must(tt.who, "neighbors", object{"id": hub})["items"], tt.shown)
+			return w, hub, into
+		}
+		t.Run(tt.name+", delete", func(t *testing.T) {
+			w, hub, _ := build(t)
+			require.EqualValues(t, fmt.Sprint(tt.shown), w.must(tt.who, "delete", object{"id": hub})["edges_deleted"])
+			require.Equal(t, []string{fmt.Sprintf(`kg.deleted {"id":%q,"kind":"entity","edges_deleted":%d}`, hub, tt.shown)}, w.told.take())
+			require.Equal(t, 1, w.rows("kg_edges"), "all edges are gone, whoever wrote them")
+			w.sound()
+		})
+		t.Run(tt.name+", merge", func(t *testing.T) {
+			w, hub, into := build(t)
+			got := w.must(tt.who, "merge_entity", object{"into_id": into, "from_id": hub})
+			require.EqualValues(t, fmt.Sprint(tt.moved), got["edges_moved"])
+			require.EqualValues(t, fmt.Sprint(tt.dropped), got["edges_dropped"])
+			require.Contains(t, w.told.take()[0], fmt.Sprintf(`"edges_moved":%d,"edges_dropped":%d}`, tt.moved, tt.dropped))
+			require.Equal(t, 7, w.rows("kg_edges"), "all edges moved, whoever wrote them")
+			w.sound()
+		})
+	}
 }
 
 func TestMerge(t *testing.T) {

@@ -15,7 +15,8 @@ type deleted struct {
 	EdgesDeleted int64  `json:"edges_deleted"`
 }
 
-// delete removes a record with all its edges, whoever wrote them, or one edge.
+// delete removes a record with all its edges, whoever wrote them, or one edge. An edge without an end
+// cannot be; but the answer counts only those that the caller could have listed.
 func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 	id, err := packs.ParseIDRef("id", call.Params.String("id"))
 	if err != nil {
@@ -31,8 +32,11 @@ func (g *graph) delete(ctx context.Context, call *packs.Call) (any, error) {
 			_, err = tx.ExecContext(ctx, `DELETE FROM kg_edges WHERE seq = ?`, p.seq)
 			return out, err
 		}
-		out.EdgesDeleted, err = affected(tx.ExecContext(ctx, `DELETE FROM kg_edges WHERE source = ?1 OR target = ?1`, p.seq))
-		if err != nil {
+		const itsEdges = `(e.source = ? OR e.target = ?)`
+		if out.EdgesDeleted, err = countEdges(ctx, tx, call.Token.Readable(), p.seq, itsEdges, p.seq, p.seq); err != nil {
+			return deleted{}, err
+		}
+		if _, err := tx.ExecContext(ctx, `DELETE FROM kg_edges AS e WHERE `+itsEdges, p.seq, p.seq); err != nil {
 			return deleted{}, err
 		}
 		return out, remove(ctx, tx, p.seq)

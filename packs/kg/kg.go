@@ -10,7 +10,9 @@
 // record is, because ids are random and globally unique; everything that searches (list, search,
 // stats, the far ends of neighbors, and an id that is only a prefix) sees the token's readable
 // namespaces and nothing else, so that an unknown namespace is an empty one and never "all". The two
-// merges work inside the token's primary namespace only.
+// merges work inside the token's primary namespace only, and answer a full id from elsewhere with a
+// mismatch: whoever has the id learns that the record exists, as he does from get. What a delete or a
+// merge does to the edges of others it does in silence: it counts those that neighbors would show.
 //
 // Invariants. A handler's effect is one transaction: all of it or nothing. Ids are UUIDv4 and say
 // nothing about order; order is a sequence number that only grows and is never used twice, and it

@@ -118,3 +118,15 @@ func scanEdge(scan func(...any) error) (*edge, error) {
 func loadEdge(ctx context.Context, tx *sql.Tx, seq int64) (*edge, error) {
 	return scanEdge(tx.QueryRowContext(ctx, edgeQuery+` WHERE e.seq = ?`, seq).Scan)
 }
+
+// countEdges counts those edges e of a record that meet the condition and that neighbors would show:
+// both the edge and its far end are in the readable namespaces.
+func countEdges(ctx context.Context, tx *sql.Tx, readable []string, record int64, condition string, args ...any) (n int64, err error) {
+	q := &query{}
+	q.add(`SELECT count(*) FROM kg_edges e JOIN kg_records r ON r.seq = CASE e.source WHEN ? THEN e.target ELSE e.source END WHERE`, record)
+	q.add(condition, args...)
+	q.readable("+e.namespace", readable)
+	q.readable("+r.namespace", readable)
+	err = tx.QueryRowContext(ctx, q.sql.String(), q.args...).Scan(&n)
+	return n, err
+}

@@ -26,7 +26,9 @@ const (
 	summaryShape = "{id, kind, entity_kind | note_kind?, name | title?, tags, namespace, updated_at}"
 )
 
-// writingVerbs change something. Two changes of one record within one request share a write key. link
+// writingVerbs change something. Two changes of one record within one request share a write key when
+// they name it in full, in either case, or by the same prefix: keys are compared as text, before anything
+// is looked up, so a prefix and the full id do not meet, nor do two prefixes of different length. link
 // has none: edges can be added in any order, and adding the same one twice does nothing.
 func writingVerbs() []packs.Verb {
 	return []packs.Verb{
@@ -75,15 +77,16 @@ func writingVerbs() []packs.Verb {
 			Returns: "The changed record: " + recordShape + ".",
 		},
 		{
-			Name:        "delete",
-			Description: "Delete an entity or a note together with all its edges, or one edge.",
-			Category:    packs.Declaration,
-			Visibility:  packs.Public,
-			Writes:      true,
-			Resource:    "id",
-			WriteKeys:   []string{"record:{id}"},
-			Params:      []packs.Param{id("id", "The entity, note or edge to delete.")},
-			Returns:     "{id, kind, deleted: true, edges_deleted}.",
+			Name: "delete",
+			Description: "Delete an entity or a note together with all its edges, or one edge. Edges of other namespaces go too; " +
+				"edges_deleted counts those that neighbors shows.",
+			Category:   packs.Declaration,
+			Visibility: packs.Public,
+			Writes:     true,
+			Resource:   "id",
+			WriteKeys:  []string{"record:{id}"},
+			Params:     []packs.Param{id("id", "The entity, note or edge to delete.")},
+			Returns:    "{id, kind, deleted: true, edges_deleted}.",
 		},
 		{
 			Name: "link",
@@ -136,7 +139,8 @@ func writingVerbs() []packs.Verb {
 	}
 }
 
-const mergeShape = "{id, merged_id, edges_moved, edges_dropped, record}. Edges between the two, and those that into_id has already, are dropped."
+const mergeShape = "{id, merged_id, edges_moved, edges_dropped, record}. Edges between the two, and those that into_id has already, are dropped. " +
+	"Both numbers count the edges that neighbors shows; edges of other namespaces move too."
 
 // readingVerbs change nothing.
 func readingVerbs() []packs.Verb {
@@ -166,7 +170,8 @@ func readingVerbs() []packs.Verb {
 		{
 			Name: "search",
 			Description: "Find entities and notes of the readable namespaces by the words in their names, texts and tags, best first. " +
-				"A word also finds longer words that begin with it.",
+				"A word also finds longer words that begin with it. A hit in the name counts most, then one in the tags, then one in the text; " +
+				fmt.Sprintf("among more than %d records with the words the newest are ranked, and those that have them in name and tags.", maxRanked),
 			Category:   packs.Assertive,
 			Visibility: packs.Public,
 			Params: append([]packs.Param{

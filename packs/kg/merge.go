@@ -75,7 +75,7 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 			return merged{}, err
 		}
 		out := merged{ID: into.ID, MergedID: from.ID, Record: into}
-		if out.EdgesMoved, out.EdgesDropped, err = moveEdges(ctx, tx, into.seq, from.seq); err != nil {
+		if out.EdgesMoved, out.EdgesDropped, err = moveEdges(ctx, tx, call.Token.Readable(), into.seq, from.seq); err != nil {
 			return merged{}, err
 		}
 		if err := remove(ctx, tx, from.seq); err != nil {
@@ -92,7 +92,8 @@ func (g *graph) merge(ctx context.Context, call *packs.Call, kind string, fill f
 }
 
 // mergeable finds one of the two. The namespace comes first: of a record in another one nothing else
-// is told.
+// is told. That it exists is: the seeds ask for a mismatch of namespaces, which a full id that names
+// nothing cannot have.
 func mergeable(ctx context.Context, tx *sql.Tx, call *packs.Call, id packs.IDRef, kind string) (*record, error) {
 	p, err := find(ctx, tx, id, call.Token.Readable())
 	switch {
@@ -139,26 +140,39 @@ func unite(into, from *record) error {
 	return nil
 }
 
-// moveEdges hands the edges of one record to another. Those between the two, and those that the other
-// has already in the same namespace, are dropped.
-func moveEdges(ctx context.Context, tx *sql.Tx, into, from int64) (moved, dropped int64, err error) {
-	for _, step := range []struct {
-		count *int64
-		sql   string
-	}{
-		{&dropped, `DELETE FROM kg_edges WHERE (source = ?1 AND target = ?2) OR (source = ?2 AND target = ?1)`},
-		{&dropped, `DELETE FROM kg_edges WHERE source = ?2 AND EXISTS (SELECT 1 FROM kg_edges k
-			WHERE k.source = ?1 AND k.target = kg_edges.target AND k.relation = kg_edges.relation AND k.namespace = kg_edges.namespace)`},
-		{&dropped, `DELETE FROM kg_edges WHERE target = ?2 AND EXISTS (SELECT 1 FROM kg_edges k
-			WHERE k.target = ?1 AND k.source = kg_edges.source AND k.relation = kg_edges.relation AND k.namespace = kg_edges.namespace)`},
-		{&moved, `UPDATE kg_edges SET source = ?1 WHERE source = ?2`},
-		{&moved, `UPDATE kg_edges SET target = ?1 WHERE target = ?2`},
-	} {
-		n, err := affected(tx.ExecContext(ctx, step.sql, into, from))
-		if err != nil {
-			return 0, 0, err
+// moveEdges hands the edges of one record to another, all of them. Those between the two, and those
+// that the other has already in the same namespace, are dropped. It counts what the caller may read.
+func moveEdges(ctx context.Context, tx *sql.Tx, readable []string, into, from int64) (moved, dropped int64, err error) {
+	drop := func(condition string, args ...any) error {
+		n, err := countEdges(ctx, tx, readable, from, condition, args...)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM kg_edges AS e WHERE `+condition, args...)
 		}
-		*step.count += n
+		dropped += n
+		return err
 	}
-	return moved, dropped, nil
+	move := func(end string) error {
+		n, err := countEdges(ctx, tx, readable, from, `e.`+end+` = ?`, from)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `UPDATE kg_edges SET `+end+` = ? WHERE `+end+` = ?`, into, from)
+		}
+		moved += n
+		return err
+	}
+	err = drop(`((e.source = ? AND e.target = ?) OR (e.source = ? AND e.target = ?))`, into, from, from, into)
+	if err == nil {
+		err = drop(`e.source = ? AND EXISTS (SELECT 1 FROM kg_edges k
+			WHERE k.source = ? AND k.target = e.target AND k.relation = e.relation AND k.namespace = e.namespace)`, from, into)
+	}
+	if err == nil {
+		err = drop(`e.target = ? AND EXISTS (SELECT 1 FROM kg_edges k
+			WHERE k.target = ? AND k.source = e.source AND k.relation = e.relation AND k.namespace = e.namespace)`, from, into)
+	}
+	if err == nil {
+		err = move("source")
+	}
+	if err == nil {
+		err = move("target")
+	}
+	return moved, dropped, err
 }

@@ -118,10 +118,3 @@ func remove(ctx context.Context, tx *sql.Tx, seq int64) error {
 	_, err := tx.ExecContext(ctx, `DELETE FROM kg_records WHERE seq = ?`, seq)
 	return err
 }
-
-func affected(res sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return res.RowsAffected()
-}
