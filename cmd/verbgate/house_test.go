@@ -66,6 +66,18 @@ var topLevel = []string{"policy", "dispatcher", "packs", "wire", "cmd", "policyt
 // ignored are visible top-level entries that git does not keep; see .gitignore.
 var ignoredFiles = regexp.MustCompile(`(^verbgate$)|(\.(test|prof)$)`)
 
+// fixedVersions are the lines of go.mod that were decided on and not just found to work.
+var fixedVersions = []string{
+	"module " + module,
+	"go 1.26.0",
+	"\tgithub.com/open-policy-agent/opa v1.22.3",
+	"\tgithub.com/google/cel-go v0.31.0",
+	"\tgithub.com/mark3labs/mcp-go v1.2.1",
+	"\tgithub.com/stretchr/testify v1.12.1",
+	"\tmodernc.org/sqlite v1.62.0",
+	"tool honnef.co/go/tools/cmd/staticcheck",
+}
+
 const maxLines = 500
 
 type sourceFile struct {
@@ -260,6 +272,15 @@ func TestHouse(t *testing.T) {
 		for pkg, n := range has {
 			require.Equalf(t, 1, n, "%s has %d package comments that begin as one should", pkg, n)
 		}
+	})
+	t.Run("OKVersions", func(t *testing.T) {
+		text, err := os.ReadFile(filepath.Join(root, "go.mod"))
+		require.NoError(t, err)
+		lines := strings.Split(string(text), "\n")
+		for _, fixed := range fixedVersions {
+			require.Contains(t, lines, fixed)
+		}
+		require.NotContains(t, string(text), "replace", "what is built is what is named")
 	})
 	t.Run("OKFilesShort", func(t *testing.T) {
 		for _, f := range files {

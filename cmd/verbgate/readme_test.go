@@ -1,8 +1,8 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 	"github.com/stretchr/testify/require"
@@ -34,7 +35,7 @@ func readmeBlocks(t *testing.T) []block {
 // testsCommand is the README's command for the tests. It cannot be run by one of them; .ci/run does.
 const testsCommand = "go test ./...\n"
 
-// readmePort is the port that the README serves on. The test serves on a free one instead.
+// readmePort is the port that the README serves on. The test serves on one that the system chooses.
 const readmePort = "7433"
 
 // TestREADME runs every command of the README in a checkout, with a state folder of its own, in the
@@ -53,7 +54,6 @@ func TestREADME(t *testing.T) {
 		require.Regexp(t, `(?m)^block `+strconv.Itoa(i+1)+` `, string(script), "no line of the script runs this block:\n%s", commands[i])
 	}
 
-	port := freePort(t)
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "readme"),
 		RequireExplicitExec: true,
@@ -63,11 +63,11 @@ func TestREADME(t *testing.T) {
 				return err
 			}
 			env.Setenv("ROOT", root)
-			env.Setenv("PORT", port)
 			return realGo(env)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			// block N FILE writes the N-th block of commands into FILE.
+			// block N FILE writes the N-th block of commands into FILE. In place of the README's port they
+			// have the one that was found to be listened on, and before that the one that means any.
 			"block": func(ts *testscript.TestScript, neg bool, args []string) {
 				if neg || len(args) != 2 {
 					ts.Fatalf("usage: block N FILE")
@@ -77,7 +77,7 @@ func TestREADME(t *testing.T) {
 				if n < 1 || n > len(commands) {
 					ts.Fatalf("the README has %d blocks of commands", len(commands))
 				}
-				text := strings.ReplaceAll(commands[n-1], readmePort, port)
+				text := strings.ReplaceAll(commands[n-1], readmePort, cmp.Or(ts.Getenv("PORT"), "0"))
 				ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 			},
 			"exits":  scriptCommands()["exits"],
@@ -107,29 +107,21 @@ func realGo(env *testscript.Env) error {
 	return nil
 }
 
-// listen waits until something listens on the port.
+var servedPort = regexp.MustCompile(`url=http://127\.0\.0\.1:(\d+)/mcp`)
+
+// listen LOG waits until a server has written into LOG where it listens, and makes its port $PORT.
 func listen(ts *testscript.TestScript, neg bool, args []string) {
 	if neg || len(args) != 1 {
-		ts.Fatalf("usage: listen PORT")
+		ts.Fatalf("usage: listen LOG")
 	}
-	for range 3000 {
-		if conn, err := net.DialTimeout("tcp", "127.0.0.1:"+args[0], patience); err == nil {
-			ts.Check(conn.Close())
+	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		text, err := os.ReadFile(ts.MkAbs(args[0]))
+		if m := servedPort.FindSubmatch(text); err == nil && m != nil {
+			ts.Setenv("PORT", string(m[1]))
 			return
 		}
-		ts.Check(exec.Command("sleep", "0.02").Run())
 	}
-	ts.Fatalf("nobody listens on port %s", args[0])
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer ln.Close()
-	_, port, err := net.SplitHostPort(ln.Addr().String())
-	require.NoError(t, err)
-	return port
+	ts.Fatalf("no server says where it listens")
 }
 
 // The block for MCP clients names a command that speaks MCP.
@@ -170,4 +162,27 @@ func TestREADMETestsCommand(t *testing.T) {
 	script, err := os.ReadFile(filepath.Join("..", "..", ".ci", "run"))
 	require.NoError(t, err)
 	require.Contains(t, string(script), "\n"+testsCommand)
+
+	// And everything else that a change has to pass, each as a command of its own.
+	for _, step := range []string{
+		`go vet \./\.\.\.`,
+		`unformatted=\$\(gofmt -l .+\)`,
+		`go tool staticcheck \./\.\.\.`,
+		`GOOS=darwin go vet \./\.\.\.`,
+		`\t+go test -run '\^\$' -fuzz "\^\$\{target\}\\\$" -fuzztime "\$\{FUZZTIME:-5s\}" "\$package" </dev/null`,
+		`CGO_ENABLED=1 go test -race \./\.\.\.`,
+	} {
+		require.Regexp(t, `(?m)^`+step+`$`, string(script))
+	}
+	require.Contains(t, string(script), "\nset -euo pipefail\n", "a step that fails is the end")
+	rooms := regexp.MustCompile(`gofmt -l ([a-z ]+)\)`).FindStringSubmatch(string(script))
+	require.NotNil(t, rooms)
+	for _, room := range topLevel {
+		if info, err := os.Stat(filepath.Join("..", "..", room)); err == nil && info.IsDir() {
+			require.Contains(t, strings.Fields(rooms[1]), room, "gofmt sees it")
+		}
+	}
+	info, err := os.Stat(filepath.Join("..", "..", ".ci", "run"))
+	require.NoError(t, err)
+	require.NotZero(t, info.Mode()&0o100, "it can be run")
 }

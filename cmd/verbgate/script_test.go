@@ -39,6 +39,7 @@ func scriptSetup(env *testscript.Env) error {
 	env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))
 	env.Setenv("XDG_STATE_HOME", filepath.Join(env.WorkDir, "state"))
 	env.Setenv(probeDir, env.WorkDir)
+	env.Setenv(gateTimeout[0], gateTimeout[1])
 	return os.Mkdir(filepath.Join(env.WorkDir, "home"), 0o700)
 }
 
