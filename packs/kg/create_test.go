@@ -57,7 +57,7 @@ func TestCreate(t *testing.T) {
 				return
 			}
 			require.Equal(t, got, w.must(in("elsewhere"), "get", object{"id": got["id"]}))
-			require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, got["id"])
+			require.Regexp(t, uuid4, got["id"])
 			require.Equal(t, "2026-03-04T04:06:07.000008Z", got["created_at"])
 			require.Equal(t, got["created_at"], got["updated_at"])
 			for _, k := range []string{"id", "created_at", "updated_at"} {

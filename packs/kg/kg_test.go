@@ -145,6 +145,9 @@ func pluck(result object, member string) []string {
 	return out
 }
 
+// uuid4 is what a random id looks like.
+const uuid4 = `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`
+
 func list(values ...any) []any { return values }
 
 // Kinds of errors that tables name.

@@ -65,6 +65,7 @@ func TestLink(t *testing.T) {
 			require.Equal(t, false, got["created"])
 			delete(got, "created")
 			require.Equal(t, got, w.must(in("q"), "get", object{"id": got["id"]}))
+			require.Regexp(t, uuid4, got["id"])
 			require.Equal(t, "edge", got["kind"])
 			require.Equal(t, "a", got["namespace"])
 			for k, v := range args(t, tt.want) {

@@ -31,11 +31,6 @@ func TestManifest(t *testing.T) {
 		for _, p := range v.Params {
 			require.NotEmpty(t, p.Description, v.Name+"."+p.Name)
 		}
-		// A verb that takes an id names its record, and one that changes or removes it guards it.
-		if v.Param("id") != nil {
-			require.Equal(t, "id", v.Resource)
-			require.Equal(t, v.Writes, slices.Contains(v.WriteKeys, "record:{id}"), v.Name)
-		}
 	}
 	require.ElementsMatch(t, []string{
 		"create", "get", "list", "update", "delete", "search", "link", "neighbors", "merge_entity", "merge_note", "stats",
@@ -44,14 +39,49 @@ func TestManifest(t *testing.T) {
 	for _, name := range verbs {
 		require.NotNil(t, w.handlers[name], name)
 	}
-	writes := []string{}
-	for _, v := range m.Verbs {
-		if v.Writes {
-			writes = append(writes, v.Name)
-		}
-	}
-	require.ElementsMatch(t, []string{"create", "update", "delete", "link", "merge_entity", "merge_note"}, writes)
 	require.NoError(t, w.instance.Close())
+}
+
+// What the dispatcher goes by: the record that the gate is told of, what two operations of a request
+// must not both write, and who writes at all.
+func TestManifestOfVerbs(t *testing.T) {
+	type facts struct {
+		resource  string
+		writeKeys []string
+		writes    bool
+		category  packs.Category
+	}
+	want := map[string]facts{
+		"create":       {writes: true, category: packs.Commissive},
+		"get":          {resource: "id", category: packs.Assertive},
+		"list":         {category: packs.Assertive},
+		"update":       {resource: "id", writeKeys: []string{"record:{id}"}, writes: true, category: packs.Declaration},
+		"delete":       {resource: "id", writeKeys: []string{"record:{id}"}, writes: true, category: packs.Declaration},
+		"search":       {category: packs.Assertive},
+		"link":         {resource: "source_id", writes: true, category: packs.Commissive},
+		"neighbors":    {resource: "id", category: packs.Assertive},
+		"merge_entity": {resource: "into_id", writeKeys: []string{"record:{into_id}", "record:{from_id}"}, writes: true, category: packs.Declaration},
+		"merge_note":   {resource: "into_id", writeKeys: []string{"record:{into_id}", "record:{from_id}"}, writes: true, category: packs.Declaration},
+		"stats":        {category: packs.Assertive},
+	}
+	got := map[string]facts{}
+	for _, v := range (kg.Pack{}).Manifest().Verbs {
+		got[v.Name] = facts{v.Resource, v.WriteKeys, v.Writes, v.Category}
+	}
+	require.Equal(t, want, got)
+}
+
+// One record is one key, in whatever case its full id is written. A prefix is another text.
+func TestWriteKeysOfIDs(t *testing.T) {
+	const id = "1b4e28ba-2fa1-4d2b-883f-0016d3cca427"
+	m := kg.Pack{}.Manifest()
+	key := `record:"` + id + `"`
+	for _, spelling := range []string{id, strings.ToUpper(id), id[:18] + strings.ToUpper(id[18:])} {
+		require.Equal(t, []string{key}, m.Verb("update").WriteKeyTuples(object{"id": spelling}))
+		require.Equal(t, []string{key}, m.Verb("delete").WriteKeyTuples(object{"id": spelling}))
+		require.Equal(t, []string{key, key}, m.Verb("merge_note").WriteKeyTuples(object{"into_id": id, "from_id": spelling}))
+	}
+	require.Equal(t, []string{`record:"1b4e28ba"`}, m.Verb("update").WriteKeyTuples(object{"id": id[:8]}))
 }
 
 func TestSchemaTables(t *testing.T) {

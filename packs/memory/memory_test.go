@@ -27,9 +27,24 @@ func TestManifest(t *testing.T) {
 
 	w := open(t)
 	require.Len(t, w.instance.Handlers(), len(manifest.Verbs))
+	// What the dispatcher goes by: the record the gate is told of, what must not be written twice, who writes.
+	type facts struct {
+		resource  string
+		writeKeys []string
+		writes    bool
+		category  packs.Category
+	}
+	got := map[string]facts{}
 	for _, v := range manifest.Verbs {
 		require.Contains(t, w.instance.Handlers(), v.Name)
+		got[v.Name] = facts{v.Resource, v.WriteKeys, v.Writes, v.Category}
 	}
+	require.Equal(t, map[string]facts{
+		"memory.remember":     {writes: true, category: packs.Commissive},
+		"memory.recall":       {category: packs.Assertive},
+		"memory.forget":       {resource: "id", writeKeys: []string{"memory:{id}"}, writes: true, category: packs.Declaration},
+		"memory.recall_score": {resource: "id", category: packs.Assertive},
+	}, got)
 	// Every table the migrations made is declared, so that no other pack can claim one.
 	for _, table := range manifest.Schema.Tables {
 		w.rows(table)
@@ -79,7 +94,7 @@ func TestRemember(t *testing.T) {
 				return
 			}
 			require.NoError(t, err)
-			require.Len(t, got["id"], 36)
+			require.Regexp(t, `^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$`, got["id"])
 			require.Equal(t, "a", got["namespace"])
 			require.Equal(t, "2026-03-04T04:06:07.000008Z", got["created_at"])
 			for _, name := range []string{"id", "namespace", "created_at"} {
