@@ -194,6 +194,9 @@ type ClientRequest struct {
 // the server refused, a *ConnectionError when there was no connection or it was lost, or a
 // *wire.CodecError for a request that no frame can hold. It is never retried.
 func (c *Client) Request(ctx context.Context, req ClientRequest) (json.RawMessage, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	l, err := c.connect(ctx)
 	if err != nil {
 		return nil, err

@@ -17,8 +17,8 @@ type Config struct {
 	Events Events
 	// Operators says who may follow the gate.* topics; without it nobody may.
 	Operators func(Identity) bool
-	// TrustActorID makes a request's actor_id the actor's id, with kind asserted, instead of a claim. It
-	// has no effect on a Fixed identity. (unix.trust_actor_id)
+	// TrustActorID makes a request's actor_id the actor's id, with kind asserted, instead of a claim; on
+	// Unix sockets only. (unix.trust_actor_id)
 	TrustActorID bool
 	// Versions is the protocol versions the server takes; the zero range is wire.DefaultRange.
 	Versions wire.SupportedRange
@@ -47,6 +47,9 @@ const (
 	maxIDBytes    = 256
 	maxDeadline   = 24 * time.Hour
 	maxActorBytes = 256
+	maxTopicBytes = 256
+	// maxMessage is how much of an error's text is sent, in bytes.
+	maxMessage = 512
 	// resultDepth is how deep a result may be nested: a payload's 127 levels less its object.
 	resultDepth = 126
 	eventPage   = 128
@@ -141,7 +144,7 @@ func New(cfg Config) (*Server, error) {
 }
 
 // minPayload leaves room for an error frame with the longest id and a message.
-const minPayload = 4 << 10
+const minPayload = 8 << 10
 
 // codecs are what either end reads and writes with.
 func codecs(bound int) (decoder, encoder wire.Codec, err error) {

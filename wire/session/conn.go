@@ -107,7 +107,7 @@ func (c *conn) secure(ctx context.Context) bool {
 // frame first: closing a socket with unread bytes can take back what was sent on it.
 func (c *conn) write() {
 	defer c.to.cut()
-	w := newFrameWriter(c.out, c.to, c.srv.encoder, c.srv.buffers, c.srv.limits.Write)
+	w := newFrameWriter(c.out, c.to, c.srv.encoder, c.srv.buffers, c.srv.limits.Write, c.cut)
 	w.spoil = c.spoiled
 	w.taken = func() { signal(c.readerWake); signal(c.pumpWake) }
 	if err := w.run(); err != nil {
@@ -128,18 +128,14 @@ func (c *conn) write() {
 // spoiled is what is sent for a frame that cannot be.
 func (c *conn) spoiled(f wire.Frame, err error) wire.Frame {
 	c.log.Error("a frame could not be encoded", "kind", wire.KindOf(f).String(), "error", err)
-	switch f := f.(type) {
-	case wire.Response:
-		return wire.ErrorFrame{ID: wire.Some(f.ID), Code: wire.Internal, Message: "the answer could not be sent"}
-	case wire.Event:
-		if string(f.Payload) == omittedEvent {
-			return nil
-		}
-		f.Payload = []byte(omittedEvent)
-		return f
-	default:
-		return nil
+	if e, ok := f.(wire.Event); ok && string(e.Payload) != omittedEvent {
+		e.Payload = []byte(omittedEvent)
+		return e
 	}
+	if id := idOf(f); id != "" {
+		return refusal(id, wire.Internal, "the answer could not be sent")
+	}
+	return nil
 }
 
 // omittedEvent stands for an event's payload that no frame can carry, so that its cursor is not lost.
@@ -163,7 +159,7 @@ func (c *conn) admit(handshake *time.Timer) bool {
 		c.fail(wire.IdentityRejected, told(err, "the server does not know who you are"))
 		return false
 	}
-	c.log = c.log.With("actor", c.peer.Identity.Kind+":"+c.peer.Identity.ID)
+	c.log.Debug("a peer connected", "actor", c.peer.Identity.Kind+":"+c.peer.Identity.ID)
 	ack, _ := outcome.Ack.Get()
 	return c.out.put(ack)
 }

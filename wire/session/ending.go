@@ -16,7 +16,7 @@ func (c *conn) cut() {
 
 // fail ends the connection with an error. What is in flight is cancelled, and its peer told no more.
 func (c *conn) fail(code wire.ErrorCode, message string) {
-	c.out.finish(wire.ErrorFrame{Code: code, Message: strings.ToValidUTF8(message, "\ufffd")})
+	c.out.finish(wire.ErrorFrame{Code: code, Message: sendable(message)})
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, op := range c.ids.live {
@@ -65,5 +65,13 @@ func told(err error, general string) string {
 
 // refusal is an error that ends an operation.
 func refusal(id wire.OperationID, code wire.ErrorCode, message string) wire.ErrorFrame {
-	return wire.ErrorFrame{ID: wire.Some(id), Code: code, Message: strings.ToValidUTF8(message, "\ufffd")}
+	return wire.ErrorFrame{ID: wire.Some(id), Code: code, Message: sendable(message)}
+}
+
+// sendable is a message as an error frame of any bound can hold it.
+func sendable(message string) string {
+	if len(message) > maxMessage {
+		message = message[:maxMessage]
+	}
+	return strings.ToValidUTF8(message, "\ufffd")
 }

@@ -44,12 +44,15 @@ func (c *Client) Subscribe(ctx context.Context, topic string, from wire.Optional
 	if err == nil && !c.spawn(func() { s.run(life, l) }) {
 		err = ErrClosed
 	}
-	if err != nil {
-		cancel()
-		c.release(topic)
-		return nil, err
+	if err == nil {
+		return s, nil
 	}
-	return s, nil
+	cancel()
+	// Without the answer the server may be following after all. The caller does not wait for that to end.
+	if l == nil || ctx.Err() == nil || !c.spawn(func() { s.withdraw(l); c.release(topic) }) {
+		c.release(topic)
+	}
+	return nil, err
 }
 
 func (c *Client) claim(topic string) bool {
@@ -133,9 +136,6 @@ func (s *Subscription) ask(ctx context.Context, from wire.Optional[wire.Cursor])
 	_, err = l.call(ctx, func(id wire.OperationID) wire.Frame {
 		return wire.Subscribe{ID: id, Topic: s.topic, ResumeCursor: from}
 	}, s)
-	if err != nil && ctx.Err() != nil {
-		s.withdraw(l)
-	}
 	return l, err
 }
 
@@ -181,9 +181,9 @@ func (s *Subscription) last() wire.Cursor {
 
 // run takes the subscription up again whenever it was lost.
 func (s *Subscription) run(ctx context.Context, l *link) {
-	defer s.cancel()
+	defer close(s.over) // last: who learns of the end may subscribe again at once
 	defer s.client.release(s.topic)
-	defer close(s.over)
+	defer s.cancel()
 	for {
 		select {
 		case <-ctx.Done():
@@ -234,10 +234,25 @@ func (s *Subscription) resume(ctx context.Context, old *link) (*link, error) {
 		case err == nil:
 			return l, nil
 		case ctx.Err() != nil:
+			if l != nil {
+				s.withdraw(l)
+			}
 			return nil, ErrClosed
 		case hopeless(err):
 			return nil, err
 		}
 		s.client.cfg.Logger.Info("the subscription could not be taken up again yet", "topic", s.topic, "error", err)
+	}
+}
+
+// pause waits, unless the context ends first.
+func pause(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
 	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bufio"
+	"encoding/binary"
 	"errors"
 	"io"
 	"sync"
@@ -62,10 +63,11 @@ func (r *frameReader) next() (wire.Frame, error) {
 	if _, err := r.in.Peek(1); err != nil {
 		return nil, err
 	}
-	if r.in.Buffered() < wire.PrefixSize {
+	// Armed once: the time is the frame's, not its parts'. What is buffered needs none.
+	if !r.buffered() {
 		r.late.Reset(r.limit)
+		defer r.late.Stop()
 	}
-	defer r.late.Stop()
 	var prefix [wire.PrefixSize]byte
 	if n, err := io.ReadFull(r.in, prefix[:]); err != nil {
 		return nil, truncated(err, &wire.CodecError{Fault: wire.TruncatedLengthPrefix, Available: n})
@@ -86,8 +88,16 @@ func (r *frameReader) next() (wire.Frame, error) {
 		_, err = r.in.Discard(size)
 		return f, err
 	}
-	r.late.Reset(r.limit)
 	return r.large(size)
+}
+
+// buffered says whether the next frame is there as a whole.
+func (r *frameReader) buffered() bool {
+	if r.in.Buffered() < wire.PrefixSize {
+		return false
+	}
+	prefix, err := r.in.Peek(wire.PrefixSize)
+	return err == nil && uint64(binary.BigEndian.Uint32(prefix)) <= uint64(r.in.Buffered()-wire.PrefixSize)
 }
 
 // large reads a payload that is not buffered. Memory is taken as the bytes arrive, so that a peer who

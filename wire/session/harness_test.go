@@ -169,10 +169,16 @@ func newServer(tb testing.TB, cfg session.Config) *session.Server {
 // pipe serves one end of a pipe and returns a peer at the other. stop cuts the connection and waits.
 func pipe(tb testing.TB, s *session.Server, id session.Identifier) (p *peer, stop func()) {
 	tb.Helper()
+	return carried(tb, s, session.Pipe, id)
+}
+
+// carried is pipe that passes for another carrier.
+func carried(tb testing.TB, s *session.Server, carrier session.Carrier, id session.Identifier) (p *peer, stop func()) {
+	tb.Helper()
 	near, far := net.Pipe()
 	ctx, cancel := context.WithCancel(context.Background())
 	var all sync.WaitGroup
-	all.Go(func() { _ = s.ServeConn(ctx, far, session.Pipe, id) })
+	all.Go(func() { _ = s.ServeConn(ctx, far, carrier, id) })
 	return &peer{tb: tb, conn: near}, func() {
 		_ = near.Close()
 		cancel()

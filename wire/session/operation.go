@@ -61,12 +61,16 @@ func (c *conn) begin(id wire.OperationID) *operation {
 		c.mu.Unlock() // fail takes it
 		c.fail(wire.MalformedFrame, "an id that is in flight, or that ended only lately, was used again")
 		return nil
-	// Ended operations whose handlers have not returned are let be up to as many again, or a client
-	// that cancels would be refused for the time its handlers take to notice.
-	case len(c.ids.live) >= c.srv.limits.InFlight, c.running >= 2*c.srv.limits.InFlight:
+	case len(c.ids.live) >= c.srv.limits.InFlight:
 		defer c.mu.Unlock()
 		c.refuseLocked(id, wire.InFlightLimitExceeded,
-			fmt.Sprintf("%d operations are in flight, which is as many as a connection may have", c.srv.limits.InFlight))
+			fmt.Sprintf("%d operations are in flight, which is as many as a connection may have", len(c.ids.live)))
+		return nil
+	// Ended operations whose handlers have not returned are let be up to as many again, or a client
+	// that cancels would be refused for the time its handlers take to notice.
+	case c.running >= 2*c.srv.limits.InFlight:
+		defer c.mu.Unlock()
+		c.refuseLocked(id, wire.InFlightLimitExceeded, "too many operations that were cancelled have not stopped yet")
 		return nil
 	}
 	defer c.mu.Unlock()
@@ -104,7 +108,8 @@ func (c *conn) endLocked(op *operation, f wire.Frame) bool {
 		op.late.Stop()
 	}
 	c.out.put(f)
-	if _, ok := f.(wire.ErrorFrame); ok {
+	// A deadline reaches the handler as the deadline it is, by its context.
+	if e, ok := f.(wire.ErrorFrame); ok && e.Code != wire.DeadlineExceeded {
 		op.cancel()
 	}
 	return true

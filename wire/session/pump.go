@@ -121,10 +121,10 @@ func (c *conn) feedAll(ctx context.Context) (fed, error) {
 	for _, sub := range c.live() {
 		one, err := c.feed(ctx, sub)
 		switch {
-		case one == feedOver:
-			return feedOver, nil
 		case err != nil:
 			failed = errors.Join(failed, err)
+		case one == feedOver:
+			return feedOver, nil
 		case one == feedMore:
 			all = feedMore
 		}

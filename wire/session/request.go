@@ -58,7 +58,7 @@ func (c *conn) applyContext(f wire.Request) (Peer, Request, error) {
 		id.Visible = visible.Slice()
 	}
 	switch {
-	case acting && c.srv.trustActorID:
+	case acting && c.srv.trustActorID && peer.Carrier == Unix:
 		id.Kind, id.ID = "asserted", actor
 	case acting:
 		id.AssertedID = actor

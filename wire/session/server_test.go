@@ -21,7 +21,7 @@ func TestNew(t *testing.T) {
 		"OK":              {session.Config{Handler: &handler{}, Logger: quiet()}, ""},
 		"ErrHandler":      {session.Config{Logger: quiet()}, "needs a Handler"},
 		"ErrLogger":       {session.Config{Handler: &handler{}}, "needs a Logger"},
-		"ErrPayload":      {session.Config{Handler: &handler{}, Logger: quiet(), MaxPayload: 100}, "at least 4096 bytes"},
+		"ErrPayload":      {session.Config{Handler: &handler{}, Logger: quiet(), MaxPayload: 100}, "at least 8192 bytes"},
 		"ErrNegative":     {session.Config{Handler: &handler{}, Logger: quiet(), Limits: session.Limits{Queue: -1}}, "negative"},
 		"ErrNegativeTime": {session.Config{Handler: &handler{}, Logger: quiet(), Limits: session.Limits{Frame: -1}}, "negative"},
 		"ErrQueue":        {session.Config{Handler: &handler{}, Logger: quiet(), Limits: session.Limits{Queue: 100}}, "a queue of at least 128"},
@@ -142,9 +142,9 @@ func TestServerRequest(t *testing.T) {
 		},
 	}
 	identity := session.StaticIdentity{Kind: "user", ID: "alice", Namespace: "home", Visible: []string{"home"}}
-	open := func(t *testing.T, cfg session.Config, id session.StaticIdentity) *peer {
+	open := func(t *testing.T, cfg session.Config, carrier session.Carrier, id session.StaticIdentity) *peer {
 		cfg.Handler = h
-		p, stop := pipe(t, newServer(t, cfg), id)
+		p, stop := carried(t, newServer(t, cfg), carrier, id)
 		t.Cleanup(stop)
 		p.shake()
 		return p
@@ -154,21 +154,26 @@ func TestServerRequest(t *testing.T) {
 		cfg     session.Config
 		want    session.Identity
 		refused string
+		carrier session.Carrier
 	}{
-		"OKPlain":           {"", session.Config{}, session.Identity(identity), ""},
-		"OKNamespace":       {`,"namespace":"n"`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "n", Visible: []string{"home"}}, ""},
-		"OKVisible":         {`,"visible_namespaces":["a","b"]`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "home", Visible: []string{"a", "b"}}, ""},
-		"OKVisibleNone":     {`,"visible_namespaces":[]`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "home", Visible: []string{}}, ""},
-		"OKActor":           {`,"actor_id":"root"`, session.Config{}, session.Identity{Kind: "user", ID: "alice", AssertedID: "root", Namespace: "home", Visible: []string{"home"}}, ""},
-		"OKActorTrusted":    {`,"actor_id":"root"`, session.Config{TrustActorID: true}, session.Identity{Kind: "asserted", ID: "root", Namespace: "home", Visible: []string{"home"}}, ""},
-		"ErrNamespace":      {`,"namespace":"bad ns"`, session.Config{}, session.Identity{}, `namespace "bad ns" is not valid`},
-		"ErrNamespaceEmpty": {`,"namespace":""`, session.Config{}, session.Identity{}, "namespace must not be empty"},
-		"ErrVisible":        {`,"visible_namespaces":["a","b","c"]`, session.Config{}, session.Identity{}, "the request's namespaces are not valid"},
-		"ErrActorEmpty":     {`,"actor_id":""`, session.Config{}, session.Identity{}, "actor_id must be"},
-		"ErrActorLong":      {`,"actor_id":"` + strings.Repeat("a", 257) + `"`, session.Config{TrustActorID: true}, session.Identity{}, "actor_id must be"},
+		"OKPlain":                {"", session.Config{}, session.Identity(identity), "", ""},
+		"OKNamespace":            {`,"namespace":"n"`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "n", Visible: []string{"home"}}, "", ""},
+		"OKVisible":              {`,"visible_namespaces":["a","b"]`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "home", Visible: []string{"a", "b"}}, "", ""},
+		"OKVisibleNone":          {`,"visible_namespaces":[]`, session.Config{}, session.Identity{Kind: "user", ID: "alice", Namespace: "home", Visible: []string{}}, "", ""},
+		"OKActor":                {`,"actor_id":"root"`, session.Config{}, session.Identity{Kind: "user", ID: "alice", AssertedID: "root", Namespace: "home", Visible: []string{"home"}}, "", ""},
+		"OKActorTrusted":         {`,"actor_id":"root"`, session.Config{TrustActorID: true}, session.Identity{Kind: "asserted", ID: "root", Namespace: "home", Visible: []string{"home"}}, "", ""},
+		"OKActorTrustedNotOnTCP": {`,"actor_id":"root"`, session.Config{TrustActorID: true}, session.Identity{Kind: "user", ID: "alice", AssertedID: "root", Namespace: "home", Visible: []string{"home"}}, "", session.TCP},
+		"ErrNamespace":           {`,"namespace":"bad ns"`, session.Config{}, session.Identity{}, `namespace "bad ns" is not valid`, ""},
+		"ErrNamespaceEmpty":      {`,"namespace":""`, session.Config{}, session.Identity{}, "namespace must not be empty", ""},
+		"ErrVisible":             {`,"visible_namespaces":["a","b","c"]`, session.Config{}, session.Identity{}, "the request's namespaces are not valid", ""},
+		"ErrActorEmpty":          {`,"actor_id":""`, session.Config{}, session.Identity{}, "actor_id must be", ""},
+		"ErrActorLong":           {`,"actor_id":"` + strings.Repeat("a", 257) + `"`, session.Config{TrustActorID: true}, session.Identity{}, "actor_id must be", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := open(t, c.cfg, identity)
+			if c.carrier == "" {
+				c.carrier = session.Unix
+			}
+			p := open(t, c.cfg, c.carrier, identity)
 			p.send(`{"kind":"request","id":"r1","ops":"stats()"` + c.members + `}`)
 			if c.refused != "" {
 				p.getsError("r1", wire.ContextRejected, c.refused)
@@ -178,7 +183,7 @@ func TestServerRequest(t *testing.T) {
 			p.gets(`{"kind":"response","id":"r1","result":{"ok":true}}`)
 			s := <-got
 			require.Equal(t, c.want, s.peer.Identity)
-			require.Equal(t, session.Pipe, s.peer.Carrier)
+			require.Equal(t, c.carrier, s.peer.Carrier)
 			require.NotEmpty(t, s.peer.SessionID)
 			require.Equal(t, session.Request{
 				ID: "r1", Ops: "stats()", ActorID: s.req.ActorID, Namespace: c.want.Namespace, Visible: c.want.Visible,
@@ -191,7 +196,7 @@ func TestServerRequest(t *testing.T) {
 		t.Run("ErrFixed "+member, func(t *testing.T) {
 			fixed := identity
 			fixed.Fixed = true
-			p := open(t, session.Config{TrustActorID: true}, fixed)
+			p := open(t, session.Config{TrustActorID: true}, session.Unix, fixed)
 			p.send(`{"kind":"request","id":"r1","ops":"stats()",` + member + `}`)
 			p.getsError("r1", wire.ContextRejected, "certificate says who you are")
 			require.Empty(t, got)

@@ -16,6 +16,8 @@ import (
 // operatorTopics is how topics begin that only operators may follow.
 const operatorTopics = "gate."
 
+const noSuchTopic = "there is no such topic"
+
 // subscription is a topic that a connection follows. What is not said otherwise belongs to the pump.
 type subscription struct {
 	topic  string
@@ -80,7 +82,7 @@ func (c *conn) open(ctx, work context.Context, op *operation, sub *subscription)
 	floor, head, err := c.srv.events.Bounds(work, sub.topic)
 	switch {
 	case errors.Is(err, ErrUnknownTopic):
-		c.end(op, refusal(op.id, wire.SubscriptionDenied, "there is no such topic"))
+		c.end(op, refusal(op.id, wire.SubscriptionDenied, noSuchTopic))
 		return
 	case err != nil:
 		c.log.Error("the event store could not be read", "topic", quoted(sub.topic), "error", err)
@@ -105,6 +107,9 @@ func (c *conn) open(ctx, work context.Context, op *operation, sub *subscription)
 func (c *conn) mayFollow(ctx context.Context, sub *subscription) (readable []string, err error) {
 	if c.srv.events == nil {
 		return nil, &Rejection{"this server has no events"}
+	}
+	if len(sub.topic) > maxTopicBytes {
+		return nil, &Rejection{noSuchTopic}
 	}
 	if strings.HasPrefix(sub.topic, operatorTopics) && (c.srv.operators == nil || !c.srv.operators(c.peer.Identity)) {
 		return nil, &Rejection{"only operators follow the gate's own topics"}

@@ -2,6 +2,7 @@ package session
 
 import (
 	"io"
+	"slices"
 	"sync"
 	"time"
 
@@ -23,6 +24,10 @@ func (t *transport) closeWriting() bool {
 	return ok && half.CloseWrite() == nil
 }
 
+// writeSize is how much is written at a time, which has to be done within the limit: a peer that reads a
+// large frame slowly is not one that does not read.
+const writeSize = 256 << 10
+
 // frameWriter writes what an outbox holds. It is for one goroutine.
 type frameWriter struct {
 	out     *outbox
@@ -38,11 +43,13 @@ type frameWriter struct {
 	taken func()
 }
 
-func newFrameWriter(out *outbox, to *transport, codec wire.Codec, buffers *bufferPool, limit time.Duration) *frameWriter {
-	late := time.AfterFunc(limit, to.cut)
-	late.Stop()
+// newFrameWriter writes to a transport; late is called when a write takes longer than the limit. It runs
+// in a goroutine of its own and is to see to it that Write returns.
+func newFrameWriter(out *outbox, to *transport, codec wire.Codec, buffers *bufferPool, limit time.Duration, late func()) *frameWriter {
+	timer := time.AfterFunc(limit, late)
+	timer.Stop()
 	return &frameWriter{
-		out: out, to: to, codec: codec, buffers: buffers, late: late, limit: limit,
+		out: out, to: to, codec: codec, buffers: buffers, late: timer, limit: limit,
 		spoil: func(wire.Frame, error) wire.Frame { return nil }, taken: func() {},
 	}
 }
@@ -108,9 +115,14 @@ func (w *frameWriter) flush() error {
 	if len(w.buf) == 0 {
 		return nil
 	}
-	w.late.Reset(w.limit)
-	_, err := w.to.Write(w.buf)
-	w.late.Stop()
-	w.buf = w.buffers.keep(w.buf)
-	return err
+	defer func() { w.buf = w.buffers.keep(w.buf) }()
+	for rest := range slices.Chunk(w.buf, writeSize) {
+		w.late.Reset(w.limit)
+		_, err := w.to.Write(rest)
+		w.late.Stop()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
