@@ -9,8 +9,8 @@ import (
 	"github.com/verbgate/verbgate/policy"
 )
 
-// Config is what a Dispatcher is made of. Gate and Checks must be there when there are packs with
-// checks; everything else may be left out.
+// Config is what a Dispatcher is made of. Gate must be there, Checks when a pack has checks, Backends
+// when a pack keeps records, and Sealer when params are recorded; everything else may be left out.
 type Config struct {
 	Packs     []packs.Pack
 	Gate      policy.Gate
@@ -35,7 +35,7 @@ const DefaultBackend = "main"
 type Limits struct {
 	RequestTimeout time.Duration // of a request whose caller has no deadline; 60 s
 	LocateTimeout  time.Duration // for a pack to say where a record is; 1 s
-	AuditTimeout   time.Duration // for the audit store to commit, and again for all hooks of a request; 10 s
+	AuditTimeout   time.Duration // for the audit store to commit, each time, and again for all hooks of a request; 10 s
 	Parallel       int           // operations of one request at once; 8
 }
 

@@ -103,12 +103,12 @@ func TestHandlersCannotChangeWhatHooksHear(t *testing.T) {
 
 // Params that hold themselves end nowhere.
 func TestNestedParamsWithoutEnd(t *testing.T) {
-	ring := map[string]any{}
-	ring["a"] = []any{ring}
-	for _, verb := range []string{"probe.echo", "nope", "probe.hidden"} {
+	ring, list := map[string]any{}, make([]any, 1)
+	ring["a"], list[0] = ring, list
+	for verb, value := range map[string]any{"probe.echo": ring, "nope": list, "probe.hidden": []any{ring}} {
 		h := newHouse(t)
 		h.do = func(ctx context.Context, call *packs.Call) (any, error) {
-			return call.Invoke(ctx, verb, packs.Params{"value": ring})
+			return call.Invoke(ctx, verb, packs.Params{"value": value})
 		}
 		entry := h.one(`probe.do()`)
 		require.Equal(t, dispatcher.CodeInvalidParams, entry.Code)

@@ -86,6 +86,9 @@ func (h *house) Append(ctx context.Context, batch []policy.Record) error {
 	if h.append != nil {
 		return h.append(ctx, batch)
 	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.steps = append(h.steps, fmt.Sprintf("append %d", len(batch)))

@@ -99,6 +99,7 @@ func TestPolicyErrorsAreLoggedWithoutParams(t *testing.T) {
 func TestPolicyErrorsAreLoggedOnce(t *testing.T) {
 	for name, decision := range map[string]policy.Decision{
 		"policy error": {PolicyError: true, Reason: "undefined", Revision: "r9", Cause: errors.New("rule without value")},
+		"no verdict":   {Verdict: 99, Revision: "r9"},
 		"obligation":   {Verdict: policy.Allow, Revision: "r9", Obligations: []policy.Obligation{policy.RateLimit{Max: 1}}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -122,6 +123,17 @@ func TestPolicyErrorsAreLoggedOnce(t *testing.T) {
 			require.Len(t, h.log.lines("level=ERROR"), 2)
 		})
 	}
+	t.Run("of subscriptions", func(t *testing.T) {
+		for _, decision := range []policy.Decision{
+			{PolicyError: true, Cause: errors.New("rule without value")}, {Verdict: 99}, {Verdict: policy.Allow, Obligations: []policy.Obligation{nil}},
+		} {
+			h := newHouse(t)
+			h.decide = deny(decision)
+			_, err := h.MaySubscribe(t.Context(), caller, "probe.done", nil)
+			require.Error(t, err)
+			require.Len(t, h.log.lines("level=ERROR", "verb=subscribe", "decision_id="+h.records[0].DecisionID), 1)
+		}
+	})
 	t.Run("a denial is no error", func(t *testing.T) {
 		h := newHouse(t)
 		h.decide = deny(policy.Decision{Reason: "no"})
@@ -164,4 +176,15 @@ func TestOutagesAreLoggedOnce(t *testing.T) {
 			require.Equal(t, "WARN INFO WARN INFO", state(), "a denial is an answer too")
 		})
 	}
+}
+
+func TestSubscriptionsEndOutagesToo(t *testing.T) {
+	h := newHouse(t)
+	for _, decision := range []policy.Decision{{Verdict: policy.Unavailable}, {Verdict: policy.Allow}, {Verdict: policy.Unavailable}, {Reason: "no"}} {
+		h.decide = deny(decision)
+		_, err := h.MaySubscribe(t.Context(), caller, "probe.done", nil)
+		require.Equal(t, decision.Verdict == policy.Allow, err == nil)
+	}
+	require.Len(t, h.log.lines("level=WARN", "policy gate"), 2)
+	require.Len(t, h.log.lines("level=INFO", "policy gate"), 2)
 }

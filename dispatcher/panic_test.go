@@ -95,6 +95,15 @@ func TestPanicsAreRefusals(t *testing.T) {
 	})
 }
 
+func TestGatePanicsRefuseSubscriptions(t *testing.T) {
+	h := newHouse(t)
+	h.decide = func(context.Context, *policy.Input) policy.Decision { panic(canary) }
+	_, err := h.MaySubscribe(t.Context(), caller, "probe.done", nil)
+	require.ErrorContains(t, err, "internal error")
+	require.Equal(t, []any{policy.KindRefusal, "internal", "denied"}, []any{h.records[0].Kind, h.records[0].ErrorCode, h.records[0].Effect})
+	require.Empty(t, h.log.lines(canary))
+}
+
 // A pack that panics when it is asked where a record is cannot tell; the policy decides without.
 func TestLocatorPanicsStayInside(t *testing.T) {
 	for name, stop := range map[string]func(){"panic": func() { panic(canary) }, "goexit": runtime.Goexit} {

@@ -28,17 +28,17 @@ type operation struct {
 // from top to bottom, and put nothing in between without saying why.
 func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	d, v := r.d, r.d.verbs[op.tool]
-	log := trail{op: op, v: v, started: time.Now().UTC()}
+	trail := trail{op: op, v: v, started: time.Now().UTC()}
 	defer func() {
 		if p := recover(); p != nil {
-			entry = r.refuse(ctx, &log, r.crashed(op.tool, p))
+			entry = r.refuse(ctx, &trail, r.crashed(op.tool, p))
 		}
 	}()
 
 	// 0. Internal verbs are for other verbs and the operator's command line.
 	help := op.asked && op.help == true
 	if v != nil && v.Visibility != packs.Public && r.caller.Source != CLI && op.via == nil && !help {
-		return r.refuse(ctx, &log, &NotCallable{Verb: op.tool, Why: "it is internal; verbs() lists the ones you can call"})
+		return r.refuse(ctx, &trail, &NotCallable{Verb: op.tool, Why: "it is internal; verbs() lists the ones you can call"})
 	}
 
 	// 1. Help describes and does nothing else: no namespace, no gate, no audit, no hook.
@@ -46,46 +46,46 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 		return r.describe(op.tool, v)
 	}
 	if op.asked {
-		return r.refuse(ctx, &log, &InvalidInput{Code: CodeInvalidParams, Message: "help must be the literal true; leave it out to call the verb"})
+		return r.refuse(ctx, &trail, &InvalidInput{Code: CodeInvalidParams, Message: "help must be the literal true; leave it out to call the verb"})
 	}
 
 	// $prev: the arguments of a chain step, all or nothing.
 	args, err := op.resolve()
 	if err != nil {
-		return r.refuse(ctx, &log, err)
+		return r.refuse(ctx, &trail, err)
 	}
-	log.params = args
+	trail.params = args
 
 	// 2. The namespace, minted into the token. Always closed, whatever the fail mode.
 	arg, given := args["namespace"]
 	token, err := mint(&r.caller, op.token, arg, given)
 	if err != nil {
-		return r.refuse(ctx, &log, err)
+		return r.refuse(ctx, &trail, err)
 	}
-	log.token = token
+	trail.token = token
 
 	// What could not be recorded must not run.
 	if !d.record.admit(ctx) {
 		d.stats.auditUnavailable.Add(1)
-		return r.refuse(ctx, &log, errAuditUnavailable)
+		return r.refuse(ctx, &trail, errAuditUnavailable)
 	}
 	if ctx.Err() != nil {
-		return r.refuse(ctx, &log, stopped(ctx, "before the operation began"))
+		return r.refuse(ctx, &trail, stopped(ctx, "before the operation began"))
 	}
 
 	// 3. Params against the manifest, then the pack's checks.
-	log.decisionID = uuid.NewString()
+	trail.decisionID = uuid.NewString()
 	handlerParams := packs.Params(args)
 	if v != nil {
 		if handlerParams, args, err = v.params(args); err != nil {
-			return r.refuse(ctx, &log, err)
+			return r.refuse(ctx, &trail, err)
 		}
-		log.params = args
+		trail.params = args
 	}
-	in := r.input(&log, args)
+	in := r.input(&trail, args)
 	if v != nil && d.checks != nil {
 		if err := d.checks.Check(ctx, in); err != nil {
-			return r.refuse(ctx, &log, r.checkError(ctx, op.tool, err))
+			return r.refuse(ctx, &trail, r.checkError(ctx, op.tool, err))
 		}
 	}
 
@@ -95,7 +95,7 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 		handlerParams = pin(handlerParams, in.Resource)
 	}
 	decision := d.gate.Decide(ctx, in)
-	log.judged(decision)
+	trail.judged(decision)
 	var advisories []Advisory
 	switch decision.Verdict {
 	case policy.Allow:
@@ -103,57 +103,57 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	case policy.Unavailable:
 		d.outage.began(decision.Cause)
 		if !d.failOpen {
-			return r.refuse(ctx, &log, errGateUnavailable)
+			return r.refuse(ctx, &trail, errGateUnavailable)
 		}
 		d.stats.gateUnavailableAllowed.Add(1)
 		advisories = append(advisories, gateUnavailable)
 	case policy.Stopped:
-		return r.refuse(ctx, &log, withdrawn(ctx, decision.Cause))
+		return r.refuse(ctx, &trail, withdrawn(ctx, decision.Cause))
 	case policy.Deny:
 		d.outage.over()
 		if decision.PolicyError {
-			d.log.Error("the policy gave no sound answer", "verb", op.tool, "decision_id", log.decisionID, "request_id", r.id,
-				"revision", decision.Revision, "error", decision.Cause)
+			r.unsound("the policy gave no sound answer", &trail, decision.Cause)
 		}
-		return r.refuse(ctx, &log, denial(op.tool, decision))
+		return r.refuse(ctx, &trail, denial(op.tool, decision))
 	default:
-		return r.refuse(ctx, &log, denial(op.tool, policy.Decision{Reason: "the gate gave an answer of no known kind", PolicyError: true}))
+		err := denial(op.tool, policy.Decision{Reason: "the gate gave an answer of no known kind", PolicyError: true})
+		r.unsound("the policy gave no sound answer", &trail, err)
+		return r.refuse(ctx, &trail, err)
 	}
 
 	// 5. Obligations that act before the call, in the decision's order.
 	if err := enforceBefore(op.tool, decision.Obligations); err != nil {
-		d.log.Error("the policy asks for what cannot be carried out", "verb", op.tool, "decision_id", log.decisionID, "request_id", r.id,
-			"revision", decision.Revision, "error", err)
-		log.overruled(err, d.record.params)
-		return r.refuse(ctx, &log, err)
+		r.unsound("the policy asks for what cannot be carried out", &trail, err)
+		trail.overruled(err, d.record.params)
+		return r.refuse(ctx, &trail, err)
 	}
-	log.allowed = true
+	trail.allowed = true
 
 	// 6. Only now does it matter whether anybody owns the verb.
 	if v == nil {
-		return r.refuse(ctx, &log, r.unknown(op.tool))
+		return r.refuse(ctx, &trail, r.unknown(op.tool))
 	}
 
 	// 7. The handler. The record shows the params as they were judged, whatever it does to them.
-	log.sealed = d.record.seal(v, args)
+	trail.sealed = d.record.seal(v, args)
 	nested := r.nest(ctx, op, v, token)
 	began := time.Now()
 	result, err := r.handle(ctx, v, &packs.Call{
-		Verb: op.tool, Params: handlerParams, Token: token, RequestID: r.id, DecisionID: log.decisionID, Time: log.started,
+		Verb: op.tool, Params: handlerParams, Token: token, RequestID: r.id, DecisionID: trail.decisionID, Time: trail.started,
 		Invoke: nested.invoke, Emit: nested.emit, Catalogue: d.Catalogue,
 	})
 	nested.end()
-	log.duration = time.Since(began)
+	trail.duration = time.Since(began)
 	if err != nil {
-		return r.failed(ctx, &log, err, advisories)
+		return r.failed(ctx, &trail, err, advisories)
 	}
 
 	// 8. Obligations after the call come here, before anybody else reads the result. Redact is the only
 	// one so far, and enforceBefore refuses it until its enforcer exists.
 
 	// 9. The record, then, once the record is stored, the hook.
-	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: log.decisionID, ran: true, writes: v.Writes}
-	r.succeeded(ctx, &log, result, nested.events)
+	entry = Entry{OK: true, Tool: op.tool, Result: result, Advisories: advisories, DecisionID: trail.decisionID, ran: true, writes: v.Writes}
+	r.succeeded(ctx, &trail, result, nested.events)
 	return entry
 }
 
@@ -186,17 +186,17 @@ func (v *verb) params(args map[string]any) (handler packs.Params, judged map[str
 }
 
 // input is the document of dispatch.md 3.
-func (r *run) input(log *trail, params map[string]any) *policy.Input {
+func (r *run) input(trail *trail, params map[string]any) *policy.Input {
 	in := &policy.Input{
-		Verb: log.op.tool, Token: log.token.forPolicy(), Params: params,
+		Verb: trail.op.tool, Token: trail.token.forPolicy(), Params: params,
 		Context: policy.Context{
 			Source: string(r.caller.Source), Transport: r.caller.Transport, SessionID: r.caller.SessionID,
-			RequestID: r.id, DecisionID: log.decisionID, Time: log.started,
-			Mode: r.mode.String(), Index: log.op.index, Count: r.count, Via: log.op.via,
+			RequestID: r.id, DecisionID: trail.decisionID, Time: trail.started,
+			Mode: r.mode.String(), Index: trail.op.index, Count: r.count, Via: trail.op.via,
 		},
 	}
-	if log.v != nil {
-		in.Pack, in.Category = log.v.pack.manifest.Name, string(log.v.Category)
+	if trail.v != nil {
+		in.Pack, in.Category = trail.v.pack.manifest.Name, string(trail.v.Category)
 	}
 	return in
 }

@@ -250,6 +250,59 @@ func TestOnlyWhatWasRefusedEndsAnOutage(t *testing.T) {
 	})
 }
 
+// Operations that began before the outage end in the middle of it, while the store is being asked.
+func TestWhatEndsDuringAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := &gated{asked: make(chan chan error, 10), batch: make(chan []policy.Record, 10)}
+		h := newHouse(t, func(c *dispatcher.Config) { c.Audit = store })
+		release := map[string]chan struct{}{"a": make(chan struct{}), "b": make(chan struct{})}
+		h.do = func(_ context.Context, call *packs.Call) (any, error) {
+			if wait := release[call.Params.String("value")]; wait != nil {
+				<-wait
+			}
+			return nil, nil
+		}
+		send := func(ops string) <-chan dispatcher.Entry {
+			done := make(chan dispatcher.Entry, 1)
+			go func() { done <- h.one(ops) }()
+			synctest.Wait()
+			return done
+		}
+		params := func(batch []policy.Record) (out []string) {
+			for _, rec := range batch {
+				out = append(out, string(rec.Params))
+			}
+			return out
+		}
+		a, b := send(`probe.do(value="a")`), send(`probe.do(value="b")`)
+		first := send(`probe.do(value="first")`)
+		answer, _ := store.next()
+		answer <- errors.New("full")
+		<-first
+		time.Sleep(1100 * time.Millisecond)
+
+		probe := send(`probe.do()`)
+		probed, _ := store.next()
+		close(release["a"])
+		answer, batch := store.next()
+		require.Equal(t, []string{`{"value":"a"}`}, params(batch), "the others are being asked about")
+		answer <- errors.New("full")
+		require.NotEmpty(t, (<-a).Advisories)
+		probed <- nil
+		require.Equal(t, dispatcher.CodeAuditUnavailable, (<-probe).Code, "something was refused meanwhile")
+
+		close(release["b"])
+		answer, batch = store.next()
+		require.Equal(t, []string{`{"value":"a"}`, `{"value":"b"}`}, params(batch), "oldest first")
+		answer <- nil
+		require.Empty(t, (<-b).Advisories)
+		up := send(`probe.do()`)
+		answer, _ = store.next()
+		answer <- nil
+		require.True(t, (<-up).OK)
+	})
+}
+
 // What comes while the records that wait are tried again takes no room of theirs.
 func TestRefusalsDoNotDriveOutRecords(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -271,6 +324,44 @@ func TestRefusalsDoNotDriveOutRecords(t *testing.T) {
 		h.setStoreErr(nil)
 		require.NoError(t, h.Close())
 		require.Equal(t, []string{"probe.do", "success"}, []string{h.records[0].Verb, h.records[0].Outcome})
+	})
+}
+
+// The room of what was stored is free again.
+func TestAnOutageLeavesNoRoomTaken(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		big := strings.Repeat("x", 60<<10)
+		for range 4 {
+			h.setStoreErr(errors.New("full"))
+			require.True(t, h.one(`probe.do()`).OK)
+			for range 100 {
+				h.run(`probe.echo(namespace=1, id="` + big + `")`)
+			}
+			h.setStoreErr(nil)
+			time.Sleep(1100 * time.Millisecond)
+			require.True(t, h.one(`probe.do()`).OK)
+		}
+		require.Len(t, h.records, 4*102)
+		for _, rec := range h.records {
+			require.NotContains(t, string(rec.Params), "$withheld")
+		}
+	})
+}
+
+// A caller that is gone does not make the store look down.
+func TestAttemptsDoNotDependOnTheCaller(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHouse(t)
+		h.setStoreErr(errors.New("full"))
+		h.run(`probe.do()`)
+		h.setStoreErr(nil)
+		time.Sleep(1100 * time.Millisecond)
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		env := h.Run(ctx, caller, parse(t, `probe.do()`))
+		require.Equal(t, dispatcher.CodeCancelled, env.Results[0].Code, "not that the store is down")
+		require.Len(t, h.records, 2)
 	})
 }
 

@@ -149,18 +149,18 @@ func (r *run) start(ctx context.Context, op *request.Operation, index int, confl
 }
 
 // refuse makes the entry and the record of an operation that did not run.
-func (r *run) refuse(ctx context.Context, log *trail, err error) Entry {
-	entry, known := fail(log.op.tool, err)
+func (r *run) refuse(ctx context.Context, trail *trail, err error) Entry {
+	entry, known := fail(trail.op.tool, err)
 	if !known {
-		r.d.log.Error("refused for an error of ours", "verb", log.op.tool, "request_id", r.id, "error", err)
+		r.d.log.Error("refused for an error of ours", "verb", trail.op.tool, "request_id", r.id, "error", err)
 	}
-	entry.DecisionID = log.decisionID
+	entry.DecisionID = trail.decisionID
 	switch entry.Code {
 	case CodePermissionDenied, CodePolicyError, CodeGateUnavailable, CodeInvalidParams:
-		entry.RefusedBy = log.decisionID
+		entry.RefusedBy = trail.decisionID
 	}
 	if entry.Code != CodeAuditUnavailable { // there is no store to tell
-		rec := log.record(r, entry.Code, notRun)
+		rec := trail.record(r, entry.Code, notRun)
 		if rec.Kind == policy.KindRefusal {
 			rec.Reason = about(err, r.d.record.params)
 		}
@@ -170,25 +170,25 @@ func (r *run) refuse(ctx context.Context, log *trail, err error) Entry {
 }
 
 // failed makes the entry and the record of an operation whose handler failed.
-func (r *run) failed(ctx context.Context, log *trail, err error, advisories []Advisory) Entry {
+func (r *run) failed(ctx context.Context, trail *trail, err error, advisories []Advisory) Entry {
 	var crashed *crash
 	if errors.As(err, &crashed) {
-		err = r.crashed(log.op.tool, crashed)
+		err = r.crashed(trail.op.tool, crashed)
 	} else if ctx.Err() != nil && (errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)) {
 		err = stopped(ctx, "while the verb ran; what it had done by then stands")
 	}
-	entry, known := fail(log.op.tool, err)
+	entry, known := fail(trail.op.tool, err)
 	if !known {
-		r.d.log.Error("a verb failed", "verb", log.op.tool, "request_id", r.id, "error", err)
+		r.d.log.Error("a verb failed", "verb", trail.op.tool, "request_id", r.id, "error", err)
 	}
-	entry.DecisionID, entry.Advisories, entry.ran = log.decisionID, advisories, true
-	r.keep(ctx, log.record(r, entry.Code, outcomeError))
+	entry.DecisionID, entry.Advisories, entry.ran = trail.decisionID, advisories, true
+	r.keep(ctx, trail.record(r, entry.Code, outcomeError))
 	return entry
 }
 
 // succeeded keeps the record of an operation, and what its hooks will hear.
-func (r *run) succeeded(ctx context.Context, log *trail, result json.RawMessage, events []policy.Event) {
-	rec := log.record(r, "", outcomeSuccess)
+func (r *run) succeeded(ctx context.Context, trail *trail, result json.RawMessage, events []policy.Event) {
+	rec := trail.record(r, "", outcomeSuccess)
 	rec.Events = events
 	r.keep(ctx, rec)
 	if len(r.d.hooks) > 0 {

@@ -30,36 +30,44 @@ func (d *Dispatcher) MaySubscribe(ctx context.Context, caller Caller, topic stri
 		params["resume_cursor"] = json.Number(strconv.FormatUint(*resume, 10))
 	}
 	r := &run{d: d, caller: caller, id: uuid.NewString(), mode: request.Single, count: 1}
-	log := trail{op: operation{tool: subscribeVerb}, started: time.Now().UTC(), params: params}
-	if log.token, err = mint(&r.caller, nil, nil, false); err != nil {
+	trail := trail{op: operation{tool: subscribeVerb}, started: time.Now().UTC(), params: params}
+	if trail.token, err = mint(&r.caller, nil, nil, false); err != nil {
 		return nil, err
 	}
 	if !d.record.admit(ctx) {
 		d.stats.auditUnavailable.Add(1)
 		return nil, errAuditUnavailable
 	}
-	log.decisionID = uuid.NewString()
-	refused := d.judgeSubscription(ctx, r, &log, params)
+	trail.decisionID = uuid.NewString()
+	refused := d.judgeSubscription(ctx, r, &trail, params)
 	code, outcome := Code(""), outcomeSuccess
 	if refused != nil {
 		entry, _ := fail(subscribeVerb, refused)
 		code, outcome = entry.Code, notRun
 	}
-	log.allowed = refused == nil
-	r.keep(ctx, log.record(r, code, outcome))
+	trail.allowed = refused == nil
+	r.keep(ctx, trail.record(r, code, outcome))
 	if !r.store(ctx) && refused == nil {
 		return nil, errAuditUnavailable
 	}
-	return slices.Clone(log.token.readable), refused
+	return slices.Clone(trail.token.readable), refused
 }
 
-func (d *Dispatcher) judgeSubscription(ctx context.Context, r *run, log *trail, params map[string]any) error {
-	decision := d.gate.Decide(ctx, r.input(log, params))
-	log.judged(decision)
+// judgeSubscription asks the gate as operate does, but for failing open.
+func (d *Dispatcher) judgeSubscription(ctx context.Context, r *run, trail *trail, params map[string]any) (refused error) {
+	defer func() {
+		if p := recover(); p != nil {
+			refused = r.crashed(subscribeVerb, p)
+		}
+	}()
+	decision := d.gate.Decide(ctx, r.input(trail, params))
+	trail.judged(decision)
 	switch decision.Verdict {
 	case policy.Allow:
+		d.outage.over()
 		if err := enforceBefore(subscribeVerb, decision.Obligations); err != nil {
-			log.overruled(err, d.record.params)
+			r.unsound("the policy asks for what cannot be carried out", trail, err)
+			trail.overruled(err, d.record.params)
 			return err
 		}
 		return nil
@@ -69,8 +77,15 @@ func (d *Dispatcher) judgeSubscription(ctx context.Context, r *run, log *trail, 
 	case policy.Stopped:
 		return withdrawn(ctx, decision.Cause)
 	case policy.Deny:
+		d.outage.over()
+		if decision.PolicyError {
+			r.unsound("the policy gave no sound answer", trail, decision.Cause)
+		}
+		return denial(subscribeVerb, decision)
 	}
-	return denial(subscribeVerb, decision)
+	err := denial(subscribeVerb, policy.Decision{Reason: "the gate gave an answer of no known kind", PolicyError: true})
+	r.unsound("the policy gave no sound answer", trail, err)
+	return err
 }
 
 // Topics lists what can be subscribed to: the store's own topics and those the packs declare (session.md).

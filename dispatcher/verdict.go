@@ -35,6 +35,12 @@ func denial(tool string, decision policy.Decision) error {
 	return &PermissionDenied{Verb: tool, Reason: reason, PolicyCode: decision.Code, PolicyError: decision.PolicyError}
 }
 
+// unsound logs, once for each decision, that the policy is at fault. The cause holds nothing of the params:
+// gates see to that.
+func (r *run) unsound(what string, trail *trail, cause error) {
+	r.d.log.Error(what, "verb", trail.op.tool, "decision_id", trail.decisionID, "request_id", r.id, "revision", trail.verdict.Revision, "error", cause)
+}
+
 // withdrawn is the caller's view of a question that was taken back.
 func withdrawn(ctx context.Context, cause error) error {
 	if ctx.Err() == nil && errors.Is(cause, context.DeadlineExceeded) {
