@@ -16,7 +16,7 @@
 //
 // Invariants. A handler's effect is one transaction: all of it or nothing. Ids are UUIDv4 and say
 // nothing about order; order is a sequence number that only grows and is never used twice, and it
-// never leaves the package but inside a cursor. The full text index is written in the same transaction
+// never leaves the package but sealed inside a cursor. The full text index is written in the same transaction
 // as the record. Every value reaches SQL as a bound argument. Numbers inside properties keep the
 // spelling the caller sent. No answer to a search, be it a hit, its score or its place, depends on
 // records outside the readable namespaces.

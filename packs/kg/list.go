@@ -34,28 +34,19 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 	}
 	oldest := f.choice("order", "newest", "oldest") == "oldest"
 	limit := f.limit(listLimit, listMost)
-	from := f.start(call.Verb, only.kind, only.subKind, only.tag, only.prefix, fmt.Sprint(oldest))
 	if f.err != nil {
 		return nil, f.err
 	}
-	// Each namespace gives its first rows in the order of an index and stops; one condition over several
-	// namespaces would read all their rows to sort them.
-	q := &query{}
-	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE r.seq IN (`)
-	for i, namespaces := range groups(call.Token.Readable()) {
-		if i > 0 {
-			q.add(`UNION ALL`)
-		}
-		q.add(`SELECT seq FROM (SELECT r.seq FROM kg_records r WHERE true`)
-		q.readable("r.namespace", namespaces)
-		only.apply(q)
-		from.apply(q, "r.seq", oldest)
-		q.add(`LIMIT ?)`, limit+1)
-	}
-	q.add(`)`)
-	from.apply(q, "r.seq", oldest)
-	q.add(`LIMIT ?`, limit+1)
 	return packs.Within(ctx, g.store.Read, func(tx *sql.Tx) (page[*record], error) {
+		from, err := beginning(ctx, tx)
+		if err != nil {
+			return page[*record]{}, err
+		}
+		from = f.start(from, call.Verb, only.kind, only.subKind, only.tag, only.prefix, fmt.Sprint(oldest))
+		if f.err != nil {
+			return page[*record]{}, f.err
+		}
+		q := listing(call.Token.Readable(), only, from, oldest, limit+1)
 		return turn(ctx, tx, q, from, limit, func(scan func(...any) error) (*record, int64, int, error) {
 			r, err := scanRecord(scan)
 			if err != nil {
@@ -64,6 +55,28 @@ func (g *graph) list(ctx context.Context, call *packs.Call) (any, error) {
 			return r, r.seq, r.size(), nil
 		})
 	})
+}
+
+// listing is the query for the next rows of a list.
+func listing(readable []string, only filter, from cursor, oldest bool, rows int) *query {
+	// Each namespace gives its first rows in the order of an index and stops; one condition over several
+	// namespaces would read all their rows to sort them.
+	q := &query{}
+	q.add(`SELECT ` + recordColumns + ` FROM kg_records r WHERE r.seq IN (`)
+	for i, namespaces := range groups(readable) {
+		if i > 0 {
+			q.add(`UNION ALL`)
+		}
+		q.add(`SELECT seq FROM (SELECT r.seq FROM kg_records r WHERE true`)
+		q.readable("r.namespace", namespaces)
+		only.apply(q)
+		from.apply(q, "r.seq", oldest)
+		q.add(`LIMIT ?)`, rows)
+	}
+	q.add(`)`)
+	from.apply(q, "r.seq", oldest)
+	q.add(`LIMIT ?`, rows)
+	return q
 }
 
 // maxGroups keeps a listing below what SQLite allows one statement to be made of.

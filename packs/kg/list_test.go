@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"slices"
 	"strings"
 	"sync"
@@ -13,6 +14,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/verbgate/verbgate/packs"
+	"github.com/verbgate/verbgate/packs/kg"
+	"github.com/verbgate/verbgate/packs/sqlite"
 )
 
 func TestListFilters(t *testing.T) {
@@ -172,6 +175,10 @@ func TestCursor(t *testing.T) {
 		}
 	})
 	good := w.must(me, "list", object{"limit": number(2)})["next_cursor"].(string)
+	elsewhere := open(t)
+	elsewhere.note(me, "1")
+	elsewhere.note(me, "2")
+	another := elsewhere.must(me, "list", object{"limit": number(1)})["next_cursor"].(string)
 	for name, cursor := range map[string]string{
 		"Err empty":        "",
 		"Err text":         "next",
@@ -181,8 +188,10 @@ func TestCursor(t *testing.T) {
 		"Err line break":   good[:4] + "\n" + good[4:],
 		"Err padding":      good + "=",
 		"Err injection":    "1' OR '1'='1",
-		"Err version":      base64.RawURLEncoding.EncodeToString([]byte{2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}),
-		"Err not positive": base64.RawURLEncoding.EncodeToString([]byte{1, 0, 0, 0, 0, 0xff, 0, 0, 0, 0, 0, 0, 1}),
+		"Err made up":      base64.RawURLEncoding.EncodeToString([]byte("0123456789abcdef")),
+		"Err not sealed":   base64.RawURLEncoding.EncodeToString([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}),
+		"Err of old":       base64.RawURLEncoding.EncodeToString([]byte{1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}),
+		"Err another file": another,
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := w.call(me, "list", object{"cursor": cursor})
@@ -206,6 +215,55 @@ func TestCursor(t *testing.T) {
 		_, err := w.call(me, "list", object{"cursor": good, "limit": number(9)})
 		require.NoError(t, err)
 	})
+}
+
+// A cursor does not tell how much others have written: no two of one listing are alike.
+func TestCursorTellsNothing(t *testing.T) {
+	w := open(t)
+	me := in("a")
+	hub := w.note(me, "hub")
+	for range 12 {
+		w.must(me, "link", object{"source_id": hub, "target_id": w.note(me, "x"), "relation": "r"})
+	}
+	for verb, params := range map[string]object{"list": {"limit": number(1)}, "neighbors": {"id": hub, "limit": number(1)}} {
+		var before []byte
+		for range 11 {
+			next := w.must(me, verb, params)["next_cursor"]
+			b, err := base64.RawURLEncoding.DecodeString(next.(string))
+			require.NoError(t, err)
+			if before != nil {
+				differ := 0
+				for i := range b {
+					differ += bits.OnesCount8(b[i] ^ before[i])
+				}
+				require.Greater(t, differ, 30, "of 128 bits, about half of which differ between two places")
+			}
+			before = b
+			params = with(params, "cursor", next)
+		}
+	}
+}
+
+// A cursor goes on in another process, and in a folder that was made before cursors were sealed.
+func TestCursorOutlivesTheProcess(t *testing.T) {
+	dir := t.TempDir()
+	reopen := func(migrations int) *world {
+		files := sqlite.New(dir, nil)
+		t.Cleanup(func() { require.NoError(t, files.Close()) })
+		manifest := kg.Pack{}.Manifest()
+		schema := manifest.Schema
+		schema.Migrations = schema.Migrations[:migrations]
+		backend, err := files.OpenBackend(context.Background(), "kg", manifest.Name, schema)
+		require.NoError(t, err)
+		instance, err := kg.Pack{}.Open(context.Background(), packs.Env{Backend: backend})
+		require.NoError(t, err)
+		return &world{t: t, instance: instance, handlers: instance.Handlers(), manifest: manifest, backend: backend, who: in("a"), told: &told{}}
+	}
+	w := reopen(1)
+	one, two := w.note(in("a"), "1"), w.note(in("a"), "2")
+	got := reopen(2).must(in("a"), "list", object{"limit": number(1)})
+	require.Equal(t, []string{two}, pluck(got, "id"))
+	require.Equal(t, []string{one}, pluck(reopen(2).must(in("a"), "list", object{"cursor": got["next_cursor"]}), "id"))
 }
 
 // Whoever pages through a listing while others write sees every record that was there throughout,

@@ -54,7 +54,11 @@ func (g *graph) neighbors(ctx context.Context, call *packs.Call) (any, error) {
 		if err != nil {
 			return neighborhood{}, err
 		}
-		from := f.start(call.Verb, center.id, direction, *cmp.Or(relation, new(string)), kind)
+		from, err := beginning(ctx, tx)
+		if err != nil {
+			return neighborhood{}, err
+		}
+		from = f.start(from, call.Verb, center.id, direction, *cmp.Or(relation, new(string)), kind)
 		if f.err != nil {
 			return neighborhood{}, f.err
 		}
