@@ -17,9 +17,6 @@ import (
 	"github.com/verbgate/verbgate/wire/session"
 )
 
-// maxTopic is the longest topic that the gate is asked about, in bytes. There is none that long.
-const maxTopic = 256
-
 // handler puts the dispatcher behind the connections of the framed protocol.
 type handler struct {
 	dispatcher *dispatcher.Dispatcher
@@ -98,9 +95,6 @@ func (h *handler) ValidContext(namespace string, visible []string) error {
 // Subscribe is session.Handler's. Whether there is such a topic is not asked before the gate: newEvents'
 // answer to that comes afterwards.
 func (h *handler) Subscribe(ctx context.Context, peer session.Peer, topic string, resume *uint64) ([]string, error) {
-	if len(topic) > maxTopic {
-		return nil, &session.Rejection{Message: fmt.Sprintf("there is no such topic; a topic has at most %d bytes", maxTopic)}
-	}
 	caller := h.caller(peer, peer.Identity.Namespace, peer.Identity.Visible)
 	readable, err := h.dispatcher.MaySubscribe(ctx, caller, topic, resume)
 	if err != nil {
