@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )
@@ -19,6 +20,7 @@ import (
 //	exits CODE COMMAND…   runs the command, which must end with that exit code
 //	repeat FILE TEXT N    writes TEXT N times into FILE
 //	bytes FILE QUOTED     writes a Go-quoted string into FILE
+//	waitfor FILE          waits until FILE exists
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -70,6 +72,20 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 			n, err := strconv.Atoi(args[2])
 			ts.Check(err)
 			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(args[1], n)), 0o600))
+		},
+		"waitfor": func(ts *testscript.TestScript, neg bool, args []string) {
+			if neg || len(args) != 1 {
+				ts.Fatalf("usage: waitfor FILE")
+			}
+			for end := time.Now().Add(patience); ; {
+				if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
+					return
+				}
+				if time.Now().After(end) {
+					ts.Fatalf("there is no %s", args[0])
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
 		},
 		"bytes": func(ts *testscript.TestScript, neg bool, args []string) {
 			if neg || len(args) != 2 {
