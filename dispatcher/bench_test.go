@@ -13,11 +13,9 @@ import (
 
 // BenchmarkRunGet is one whole request in process: dispatch, checks, gate, pack, audit in mode sync.
 func BenchmarkRunGet(b *testing.B) {
-	for name, change := range map[string]func(*dispatcher.Config){
-		"audit=sync": func(*dispatcher.Config) {}, "audit=none": func(c *dispatcher.Config) { c.Audit = nil },
-	} {
-		b.Run(name, func(b *testing.B) {
-			r := newReal(b, change)
+	for _, audited := range []bool{true, false} {
+		b.Run(auditMode(audited), func(b *testing.B) {
+			r := newReal(b, auditing(audited))
 			req, err := request.Parse(`get(id="` + r.newEntity(b) + `")`)
 			require.NoError(b, err)
 			b.ReportAllocs()
@@ -39,11 +37,9 @@ func BenchmarkRun(b *testing.B) {
 		{"denied", `get(id="0b0e3c1a-3c0f-4f0e-8a51-9b6c6f6d2f11", namespace="team")`, 0},
 		{"batch of 10", "[" + strings.TrimSuffix(strings.Repeat(`get(id="$ID"),`, 10), ",") + "]", 10},
 	} {
-		for name, change := range map[string]func(*dispatcher.Config){
-			"audit=sync": func(*dispatcher.Config) {}, "audit=none": func(c *dispatcher.Config) { c.Audit = nil },
-		} {
-			b.Run(bench.name+"/"+name, func(b *testing.B) {
-				r := newReal(b, change)
+		for _, audited := range []bool{true, false} {
+			b.Run(bench.name+"/"+auditMode(audited), func(b *testing.B) {
+				r := newReal(b, auditing(audited))
 				req, err := request.Parse(strings.ReplaceAll(bench.ops, "$ID", r.newEntity(b)))
 				require.NoError(b, err)
 				b.ReportAllocs()
@@ -53,6 +49,21 @@ func BenchmarkRun(b *testing.B) {
 					}
 				}
 			})
+		}
+	}
+}
+
+func auditMode(audited bool) string {
+	if audited {
+		return "audit=sync"
+	}
+	return "audit=none"
+}
+
+func auditing(audited bool) func(*dispatcher.Config) {
+	return func(c *dispatcher.Config) {
+		if !audited {
+			c.Audit = nil
 		}
 	}
 }
