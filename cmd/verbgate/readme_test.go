@@ -80,8 +80,9 @@ func TestREADME(t *testing.T) {
 				text := strings.ReplaceAll(commands[n-1], readmePort, cmp.Or(ts.Getenv("PORT"), "0"))
 				ts.Check(os.WriteFile(ts.MkAbs(args[1]), []byte(text), 0o600))
 			},
-			"exits":  scriptCommands()["exits"],
-			"listen": listen,
+			"exits":   scriptCommands()["exits"],
+			"waitfor": scriptCommands()["waitfor"],
+			"listen":  listen,
 		},
 	})
 }

@@ -20,7 +20,7 @@ import (
 //	exits CODE COMMAND…   runs the command, which must end with that exit code
 //	repeat FILE TEXT N    writes TEXT N times into FILE
 //	bytes FILE QUOTED     writes a Go-quoted string into FILE
-//	waitfor FILE          waits until FILE exists
+//	waitfor FILE [TEXT]   waits until FILE exists, and holds TEXT
 func TestScript(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 filepath.Join("testdata", "script"),
@@ -74,15 +74,20 @@ func scriptCommands() map[string]func(ts *testscript.TestScript, neg bool, args 
 			ts.Check(os.WriteFile(ts.MkAbs(args[0]), []byte(strings.Repeat(args[1], n)), 0o600))
 		},
 		"waitfor": func(ts *testscript.TestScript, neg bool, args []string) {
-			if neg || len(args) != 1 {
-				ts.Fatalf("usage: waitfor FILE")
+			if neg || len(args) < 1 || len(args) > 2 {
+				ts.Fatalf("usage: waitfor FILE [TEXT]")
 			}
-			for end := time.Now().Add(patience); ; {
-				if _, err := os.Stat(ts.MkAbs(args[0])); err == nil {
-					return
+			holds := func() bool {
+				if len(args) == 1 {
+					_, err := os.Stat(ts.MkAbs(args[0])) // it may be a socket
+					return err == nil
 				}
+				text, err := os.ReadFile(ts.MkAbs(args[0]))
+				return err == nil && strings.Contains(string(text), args[1])
+			}
+			for end := time.Now().Add(patience); !holds(); {
 				if time.Now().After(end) {
-					ts.Fatalf("there is no %s", args[0])
+					ts.Fatalf("there is no %s", strings.Join(args, " with "))
 				}
 				time.Sleep(10 * time.Millisecond)
 			}
