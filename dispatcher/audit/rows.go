@@ -17,7 +17,10 @@ const columns = "id, kind, time, request_id, decision_id, op_index, op_count, so
 // timeLayout has a fixed width, so that times sort as text.
 const timeLayout = "2006-01-02T15:04:05.000000000Z"
 
-var insertRecord = "INSERT INTO records (" + columns + ", topic, event) VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")+2) + ")"
+// insertRecord leaves alone a record that is there already: whoever had no answer, because the time for
+// it ran out, sends the batch again, and cannot know that it was written.
+var insertRecord = "INSERT INTO records (" + columns + ", topic, event) VALUES (?" + strings.Repeat(", ?", strings.Count(columns, ",")+2) +
+	") ON CONFLICT (id) DO NOTHING"
 
 const insertEvent = "INSERT INTO events (topic, event, time, namespace, payload) VALUES (?, ?, ?, ?, ?)"
 
@@ -50,11 +53,19 @@ func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
 			if t := l.of(r.Kind); t != nil {
 				topic, cursor = t.id, t.next()
 			}
-			_, err = record.ExecContext(ctx, r.ID, string(r.Kind), formatTime(r.Time), r.RequestID, r.DecisionID, r.Index, r.Count,
+			res, err := record.ExecContext(ctx, r.ID, string(r.Kind), formatTime(r.Time), r.RequestID, r.DecisionID, r.Index, r.Count,
 				r.Source, r.SessionID, r.Actor, r.Namespace, r.Verb, r.Pack, r.Decision, r.Effect, r.Reason, r.Code, obligations,
 				r.Outcome, r.ErrorCode, r.Duration.Microseconds(), r.Gate, r.Revision, params, topic, cursor)
 			if err != nil {
 				return fmt.Errorf("record %q: %w", r.ID, err)
+			}
+			if n, err := res.RowsAffected(); err != nil {
+				return fmt.Errorf("record %q: %w", r.ID, err)
+			} else if n == 0 {
+				if t := l.of(r.Kind); t != nil {
+					t.unused()
+				}
+				continue
 			}
 			if err := l.emit(ctx, r); err != nil {
 				return err

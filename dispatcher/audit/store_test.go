@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -244,10 +245,8 @@ func TestBadBatchAmongOthers(t *testing.T) {
 	notJSON := records(20, 23)
 	notJSON[2].Params = json.RawMessage(`{"half":`)
 	bad := map[string][]policy.Record{
-		"same id as a stored one": append(records(10, 12), record(0)),
-		"same id twice":           append(records(13, 15), record(13)),
-		"params are not JSON":     notJSON,
-		"year out of range":       {record(30), {ID: "far", Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
+		"params are not JSON": notJSON,
+		"year out of range":   {record(30), {ID: "far", Time: time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC)}},
 	}
 	release := hold(t, path)
 	defer release()
@@ -275,6 +274,29 @@ func TestBadBatchAmongOthers(t *testing.T) {
 		require.GreaterOrEqual(t, parse(t, r.ID), 100)
 	}
 	require.Len(t, read(t, store, audit.Filter{}), 101)
+}
+
+// Whoever had no answer sends the batch again: what is there already stays as it is, once.
+func TestSameBatchAgain(t *testing.T) {
+	store, _ := open(t)
+	batch := records(0, 3)
+	batch[1].Events = []policy.Event{{Topic: "kg.created", Payload: json.RawMessage(`{}`)}}
+	require.NoError(t, store.Append(t.Context(), batch))
+	again := append(slices.Clone(batch), record(3))
+	again[0].Reason = "another"
+	require.NoError(t, store.Append(t.Context(), again))
+	require.NoError(t, store.Append(t.Context(), append(records(4, 6), record(4))), "twice in one batch")
+	stored := read(t, store, audit.Filter{})
+	require.Len(t, stored, 6)
+	require.NotEqual(t, "another", stored[0].Reason)
+	for topic, want := range map[string]int{"audit.decision": 6, "kg.created": 1} {
+		events, err := store.Events(t.Context(), topic, 0, 100)
+		require.NoError(t, err)
+		require.Len(t, events, want, topic)
+		for i, e := range events {
+			require.EqualValues(t, i+1, e.Cursor, "no cursor is lost")
+		}
+	}
 }
 
 func TestContextEndsWhileQueued(t *testing.T) {

@@ -75,6 +75,9 @@ func (t *ledgerTopic) next() int64 {
 	return t.head
 }
 
+// unused takes back the cursor that next gave last.
+func (t *ledgerTopic) unused() { t.head-- }
+
 // of is the topic of a kind of records, or nil.
 func (l *ledger) of(kind policy.RecordKind) *ledgerTopic {
 	name, ok := topicOf(kind)
