@@ -1,16 +1,20 @@
 package audit_test
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"fmt"
+	"io"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -19,11 +23,16 @@ import (
 	"github.com/verbgate/verbgate/policy"
 )
 
-// follow reads a topic as a subscriber does, from after on, until it has seen the event with the cursor
-// last. It fails on the first cursor that is not the next one.
-func follow(ctx context.Context, store *audit.Store, topic string, after, last uint64, see func(audit.Event)) error {
-	for after < last {
+// follow reads a topic as a subscriber does, from its beginning until it has seen the event with the
+// cursor last. It fails on the first cursor that is not the next one. One who is restless looks again and
+// again instead of waiting for a change.
+func follow(ctx context.Context, store *audit.Store, topic string, last uint64, restless bool, see func(audit.Event)) error {
+	for after := uint64(0); after < last; {
 		changed := store.Changed()
+		_, head, err := store.Bounds(ctx, topic)
+		if err != nil {
+			return err
+		}
 		page, err := store.Events(ctx, topic, after, 100)
 		if err != nil {
 			return err
@@ -35,18 +44,29 @@ func follow(ctx context.Context, store *audit.Store, topic string, after, last u
 			after = e.Cursor
 			see(e)
 		}
-		if len(page) == 0 {
-			select {
-			case <-changed:
-			case <-ctx.Done():
-				return fmt.Errorf("%s: no event after %d: %w", topic, after, ctx.Err())
-			}
+		switch {
+		case after < head && len(page) == 0: // whoever began at the head would never see them
+			return fmt.Errorf("%s: the head is %d, and after %d there is nothing", topic, head, after)
+		case len(page) > 0:
+			continue
+		}
+		look := (<-chan time.Time)(nil)
+		if restless {
+			look = time.After(time.Millisecond)
+		}
+		select {
+		case <-changed:
+		case <-look:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: no event after %d: %w", topic, after, ctx.Err())
 		}
 	}
 	return nil
 }
 
-// appendMany appends so many batches from so many goroutines, and fills name into the ids.
+// appendMany appends so many batches from so many goroutines, and fills name into the ids. The
+// pauses let other processes in, who do not queue for SQLite's lock but look for it now and then: without
+// them one process would be through before the next begins.
 func appendMany(t *testing.T, store *audit.Store, name string, writers, batches int) {
 	var group sync.WaitGroup
 	for w := range writers {
@@ -64,31 +84,39 @@ func appendMany(t *testing.T, store *audit.Store, name string, writers, batches 
 					t.Error(err)
 					return
 				}
+				time.Sleep(rand.N(5 * time.Millisecond))
 			}
 		})
 	}
 	group.Wait()
 }
 
-// Three processes store at once, while followers in this one read behind them: each sees every event of
-// its topic once and in order, and the events of one batch together.
+// Three processes store at once, one of them through several open stores, while followers read behind
+// them: each sees every event of its topic once and in order, and the events of one batch together. Numbers
+// taken in one transaction and used in the next, as sequences do it, make this test fail.
 func TestFollowersSeeEverything(t *testing.T) {
-	const processes, writers, batches = 3, 4, 100
+	const processes, handles, writers, batches = 3, 4, 4, 25
 	path := filepath.Join(t.TempDir(), "audit.db")
 	if child := os.Getenv("AUDIT_TEST_FOLLOW"); child != "" {
-		appendMany(t, openAt(t, child), os.Getenv("AUDIT_TEST_NAME"), writers, batches)
+		store := openAt(t, child)
+		fmt.Println("ready")
+		_, err := os.Stdin.Read(make([]byte, 1)) // until all are
+		require.ErrorIs(t, err, io.EOF)
+		appendMany(t, store, os.Getenv("AUDIT_TEST_NAME"), writers, batches)
 		return
 	}
 	store := openAt(t, path)
-	const records = processes * writers * batches
+	const records = (processes - 1 + handles) * writers * batches
+	ctx, fail := context.WithCancel(t.Context())
+	defer fail()
 	var group sync.WaitGroup
 	seen := map[string][]audit.Event{}
 	var mu sync.Mutex
 	for topic, count := range map[string]uint64{"audit.decision": records, "audit.refusal": records, "kg.created": 2 * records, "kg.linked": 2 * records} {
-		for range 2 {
+		for _, restless := range []bool{false, true} {
 			group.Go(func() {
 				var mine []audit.Event
-				if err := follow(t.Context(), store, topic, 0, count, func(e audit.Event) { mine = append(mine, e) }); err != nil {
+				if err := follow(ctx, store, topic, count, restless, func(e audit.Event) { mine = append(mine, e) }); err != nil {
 					t.Error(err)
 				}
 				mu.Lock()
@@ -97,17 +125,49 @@ func TestFollowersSeeEverything(t *testing.T) {
 			})
 		}
 	}
+	starts := []io.Closer{}
 	for p := 1; p < processes; p++ {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestFollowersSeeEverything$", "-test.v")
+		cmd.Env = append(os.Environ(), "AUDIT_TEST_FOLLOW="+path, fmt.Sprintf("AUDIT_TEST_NAME=p%d", p))
+		stdin, err := cmd.StdinPipe()
+		require.NoError(t, err)
+		stdout, err := cmd.StdoutPipe()
+		require.NoError(t, err)
+		require.NoError(t, cmd.Start())
+		starts = append(starts, stdin)
+		lines := bufio.NewScanner(stdout)
+		for lines.Scan() && lines.Text() != "ready" {
+		}
 		group.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestFollowersSeeEverything$", "-test.v")
-			cmd.Env = append(os.Environ(), "AUDIT_TEST_FOLLOW="+path, fmt.Sprintf("AUDIT_TEST_NAME=p%d", p))
-			if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestFollowersSeeEverything") {
+			out := ""
+			for lines.Scan() {
+				out += lines.Text() + "\n"
+			}
+			if err := cmd.Wait(); err != nil || !strings.Contains(out, "--- PASS: TestFollowersSeeEverything") {
 				t.Errorf("%v: %s", err, out)
+				fail() // or the others would wait for ever
 			}
 		})
 	}
-	appendMany(t, store, "p0", writers, batches)
+	for _, start := range starts {
+		require.NoError(t, start.Close())
+	}
+	var mine sync.WaitGroup
+	for h := range handles {
+		one := store
+		if h > 0 {
+			one = openAt(t, path) // to the file's locks as good as another process
+		}
+		mine.Go(func() { appendMany(t, one, fmt.Sprint("h", h), writers, batches) })
+	}
+	mine.Wait()
+	if t.Failed() {
+		fail()
+	}
 	group.Wait()
+	if t.Failed() {
+		return
+	}
 	for topic, events := range seen {
 		requireBounds(t, store, topic, 0, uint64(len(events)))
 		payloads := map[string]bool{}

@@ -14,6 +14,10 @@
 // mismatch: whoever has the id learns that the record exists, as he does from get. What a delete or a
 // merge does to the edges of others it does in silence: it counts those that neighbors would show.
 //
+// Events. Once a change is in the store, kg.created, kg.updated, kg.deleted, kg.linked or kg.merged tells
+// which records it was about, by id and kind; what is in them is for get, and so for the gate. What happens
+// to a record by its full id is told in the namespace of the call, which need not be the record's.
+//
 // Invariants. A handler's effect is one transaction: all of it or nothing. Ids are UUIDv4 and say
 // nothing about order; order is a sequence number that only grows and is never used twice, and it
 // never leaves the package but sealed inside a cursor. The full text index is written in the same transaction

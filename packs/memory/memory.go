@@ -12,6 +12,9 @@
 // from these alone: no memory of another namespace changes a result, nor an order. A full id resolves
 // wherever the memory is.
 //
+// Events. memory.remembered and memory.forgotten tell the id of a memory once it is stored or gone, and
+// what it is about, never its text.
+//
 // Invariants. A handler's effect is one transaction. The clock is the call's. The same store, query,
 // token and time give the same answer. Every value reaches SQL as a bound argument, and what reaches
 // the full text index's query language is letters and digits in quotes.
