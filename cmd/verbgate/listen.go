@@ -226,7 +226,9 @@ func (s service) beside(ctx context.Context, a *app, answer func(context.Context
 		answered = answer(ctx)
 		end()
 	}
-	err = <-served
+	if err = <-served; errors.Is(err, session.ErrShutdown) {
+		err = nil // it was asked to end before it had begun
+	}
 	<-drained
 	return errors.Join(answered, err)
 }

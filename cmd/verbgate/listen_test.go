@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"log/slog"
 	"net"
 	"os"
 	"path/filepath"
@@ -319,4 +320,23 @@ func TestListenFit(t *testing.T) {
 	require.Contains(t, out, `"code":"response_frame_budget_exceeded"`)
 	require.Contains(t, out, `"result":{"text":"small"}`)
 	s.stop()
+}
+
+// A signal may come at any time, also before anybody is served.
+func TestListenEndsEarly(t *testing.T) {
+	cfg, err := cliWith(nil, "--data-dir", t.TempDir(), "--set", "listen=unix://"+socketPath(t)).configuration()
+	require.NoError(t, err)
+	log := slog.New(slog.DiscardHandler)
+	a, err := openApp(t.Context(), cfg, log)
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 50 {
+		sockets, err := cfg.openings(cfg.Listen)
+		require.NoError(t, err)
+		s := service{cfg: cfg, log: log, sockets: sockets}
+		require.NoError(t, s.beside(ctx, a, nil))
+		require.NoFileExists(t, strings.TrimPrefix(cfg.Listen[0], schemeUnix))
+	}
+	require.NoError(t, a.Close())
 }

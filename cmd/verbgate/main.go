@@ -1,5 +1,6 @@
 // Command verbgate serves one tool, request, whose operations are parsed, checked, judged by a
-// policy, run by a pack and audited. On the command line it runs the same requests itself.
+// policy, run by a pack and audited: to MCP clients, and with the events that come of it over sockets. On
+// the command line it runs the same requests itself, or is a client of a server.
 //
 // The package is the edge: it reads the command line and the configuration, wires the rooms of the
 // house together, and turns errors into exit codes. It parses no ops, judges nothing and stores
