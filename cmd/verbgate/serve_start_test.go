@@ -28,8 +28,7 @@ func TestServeEarlyHangup(t *testing.T) {
 	_, err = w.WriteString("namespace: local\n")
 	require.NoError(t, err)
 	require.NoError(t, w.Close())
-	s.await("serving MCP")
-	s.await("the policy was reloaded")
+	s.awaitAll("serving MCP", "the policy was reloaded")
 	require.NoError(t, s.cmd.Process.Signal(syscall.SIGTERM))
 	require.Equal(t, exitOK, s.end())
 }

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -77,18 +78,26 @@ func launch(t *testing.T, dir string, args ...string) *served {
 // await waits for the log line with that message.
 func (s *served) await(message string) map[string]any {
 	s.t.Helper()
+	return s.awaitAll(message)[message]
+}
+
+// awaitAll waits for the log lines with these messages, in whatever order they come.
+func (s *served) awaitAll(messages ...string) map[string]map[string]any {
+	s.t.Helper()
 	timeout := time.After(patience)
-	for {
+	found := map[string]map[string]any{}
+	for len(found) < len(messages) {
 		select {
 		case line, open := <-s.lines:
-			require.True(s.t, open, "the server ended before it said %q", message)
-			if line["msg"] == message {
-				return line
+			require.True(s.t, open, "the server ended before it said %q", messages)
+			if said, _ := line["msg"].(string); slices.Contains(messages, said) && found[said] == nil {
+				found[said] = line
 			}
 		case <-timeout:
-			require.FailNow(s.t, "the server never said "+message)
+			require.FailNow(s.t, "the server never said all of this", messages)
 		}
 	}
+	return found
 }
 
 // end waits for the process and returns its exit code.

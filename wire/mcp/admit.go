@@ -33,7 +33,7 @@ func (s *Server) admit(ctx context.Context, caller dispatcher.Caller, f *frame) 
 		s.runner.RecordParseError(ctx, caller, parse)
 		return nil, nothing, opsRefusal(f.id, parse)
 	}
-	ctx = context.WithValue(ctx, ticketKey{}, &ticket{caller: caller, req: req, deadline: time.Now().Add(s.timeout)})
+	ctx = context.WithValue(ctx, ticketKey{}, &ticket{caller: caller, req: req, size: size, deadline: time.Now().Add(s.timeout)})
 	return ctx, func() { s.slots.leave(size) }, nil
 }
 

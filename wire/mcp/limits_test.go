@@ -105,7 +105,7 @@ func TestPendingBytes(t *testing.T) {
 	require.Len(t, text, full)
 	p.send(call(`0`, text))
 	r.starts(t)
-	for i := 1; i < 32; i++ {
+	for i := 1; i < 16; i++ {
 		p.send(call(fmt.Sprint(i), text))
 	}
 	p.send(call(`99`, `echo()`))
@@ -116,7 +116,7 @@ func TestPendingBytes(t *testing.T) {
 	status, _ := post(t, srv, strings.NewReader(goodCall))
 	require.Equal(t, http.StatusServiceUnavailable, status)
 
-	p.send(cancelled(`31`))
+	p.send(cancelled(`15`))
 	require.Eventually(t, func() bool { // it leaves on a goroutine of its own
 		p.send(call(`100`, `echo()`), cancelled(`100`), `{"jsonrpc":"2.0","id":"next","method":"ping"}`)
 		first := p.receive()
@@ -127,7 +127,43 @@ func TestPendingBytes(t *testing.T) {
 		return string(first.ID) == `"next"`
 	}, patience, time.Millisecond)
 	r.free()
-	for range 31 {
+	for range 15 {
+		require.Contains(t, string(p.receive().Result), "released")
+	}
+	require.NoError(t, p.finish())
+}
+
+// Large texts take a lot of memory while they run: few of them do at once, and no small one waits for
+// those that wait.
+func TestLargeTextsAtOnce(t *testing.T) {
+	r := newRunner()
+	p := dial(t, newServer(t, r))
+	sized := func(n int) string { return `wait(x="` + strings.Repeat("x", n-len(`wait(x="")`)) + `")` }
+	for i := range 3 {
+		p.send(call(fmt.Sprint(i), sized(32<<10+1)))
+	}
+	for range 2 {
+		r.starts(t)
+	}
+	for i := range 62 {
+		p.send(call(fmt.Sprint(100+i), sized(32<<10)))
+		r.starts(t)
+	}
+	p.alive()
+	require.Empty(t, r.started, "the third waits")
+	p.send(call(`200`, `wait()`)) // number sixty-five of all
+	p.alive()
+	p.send(cancelled(`100`))
+	r.ends(t)
+	r.starts(t)
+	for i := range 3 { // one of them waits, or is the one that runs next
+		p.send(cancelled(fmt.Sprint(i)))
+	}
+	for range 2 {
+		r.ends(t)
+	}
+	r.free()
+	for range 62 {
 		require.Contains(t, string(p.receive().Result), "released")
 	}
 	require.NoError(t, p.finish())

@@ -60,7 +60,8 @@ type Config struct {
 
 	Version     string // of the program, as clients see it
 	MaxBytes    int64  // the longest message, in bytes; 0 means DefaultMaxBytes
-	MaxRequests int    // requests that run at once, over all connections; 0 means DefaultMaxRequests
+	MaxRequests int    // requests that run at once, over all connections; 0 means DefaultMaxRequests.
+	// Of those with a text above 32 KiB, two run at once.
 
 	// RequestTimeout is how long a request may take from its arrival, the wait for its turn
 	// included; 0 means DefaultRequestTimeout. One whose time is over before its turn is given to

@@ -36,7 +36,7 @@ func (s *Server) ServeStdio(ctx context.Context, in io.Reader, out io.Writer) er
 	base, stop := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer stop(nil)
 	c := &conn{server: s, caller: caller, calls: make(map[string]*underway),
-		turns: make(chan struct{}, cap(s.slots.free)), answers: make(chan answer, 256), stop: stop}
+		turns: newTurns(cap(s.slots.free)), answers: make(chan answer, 256), stop: stop}
 
 	written := make(chan struct{})
 	go func() { // ends when answers is closed
@@ -116,9 +116,9 @@ type conn struct {
 	server  *Server
 	caller  dispatcher.Caller
 	running sync.WaitGroup
-	// turns holds a token for every call from its start until its answer is written: a client that
-	// does not read stops its own calls, and not the reading of its cancellations.
-	turns   chan struct{}
+	// turns are taken by every call from its start until its answer is written: a client that does
+	// not read stops its own calls, and not the reading of its cancellations.
+	turns   turns
 	answers chan answer
 	stop    context.CancelCauseFunc
 
@@ -237,14 +237,13 @@ func (c *conn) call(reading, base context.Context, f *frame) {
 // turn waits for one of the connection's turns until the call ends or its time is over; what becomes
 // of it then is for the tool to say. The function it returns gives the turn back.
 func (c *conn) turn(ctx context.Context) (giveBack func()) {
-	ctx, cancel := context.WithDeadline(ctx, deadlineOf(ctx))
+	deadline, size := termsOf(ctx)
+	ctx, cancel := context.WithDeadline(ctx, deadline)
 	defer cancel()
-	select {
-	case c.turns <- struct{}{}:
-		return func() { <-c.turns }
-	case <-ctx.Done():
+	if c.turns.acquire(ctx, size) != nil {
 		return func() {}
 	}
+	return func() { c.turns.release(size) }
 }
 
 // enlist makes a call known to cancel, unless its id is taken.

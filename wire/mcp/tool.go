@@ -84,18 +84,19 @@ Verbs:
 type ticket struct {
 	caller   dispatcher.Caller
 	req      *request.Request
+	size     int // of its text in bytes
 	deadline time.Time
 }
 
 type ticketKey struct{}
 
-// deadlineOf is the deadline of the call in ctx.
-func deadlineOf(ctx context.Context) time.Time {
+// termsOf are the deadline of the call in ctx and the size of its text.
+func termsOf(ctx context.Context) (deadline time.Time, size int) {
 	t, ok := ctx.Value(ticketKey{}).(*ticket)
 	if !ok {
-		return time.Time{}
+		return time.Time{}, 0
 	}
-	return t.deadline
+	return t.deadline, t.size
 }
 
 // The errors a client can get from call. The library sends their text.
@@ -115,10 +116,10 @@ func (s *Server) call(ctx context.Context, _ mcp.CallToolRequest) (*mcp.CallTool
 	ctx, cancel := context.WithDeadline(ctx, t.deadline)
 	defer cancel()
 	var env *dispatcher.Envelope
-	switch err := s.slots.acquire(ctx); {
+	switch err := s.slots.acquire(ctx, t.size); {
 	case err == nil:
 		env = s.run(ctx, t)
-		s.slots.release()
+		s.slots.release(t.size)
 	case errors.Is(err, context.DeadlineExceeded):
 		env = s.run(ctx, t) // runs nothing, so it needs no turn
 	default:
