@@ -208,6 +208,11 @@ func (s service) beside(ctx context.Context, a *app, answer func(context.Context
 	}
 	ctx, end := context.WithCancel(ctx)
 	defer end()
+	served := make(chan error, 1)
+	go func() { // ends when the server was shut down
+		defer end()
+		served <- server.Serve(context.WithoutCancel(ctx), listeners...)
+	}()
 	drained := make(chan struct{})
 	go func() { // ends when ctx has ended and the connections with it
 		defer close(drained)
@@ -215,11 +220,6 @@ func (s service) beside(ctx context.Context, a *app, answer func(context.Context
 		if err := server.Shutdown(context.WithoutCancel(ctx)); err != nil {
 			s.log.Warn("not every connection ended as it should", "error", err)
 		}
-	}()
-	served := make(chan error, 1)
-	go func() { // ends when the server was shut down
-		defer end()
-		served <- server.Serve(context.WithoutCancel(ctx), listeners...)
 	}()
 	var answered error
 	if answer != nil {
