@@ -79,6 +79,21 @@ func TestIdentityRejected(t *testing.T) {
 	}
 }
 
+// What panics while a connection is being read ends that connection.
+func TestPanicInTheReader(t *testing.T) {
+	noLeak(t)
+	s := newServer(t, session.Config{Handler: &handler{context: func(string, []string) error { panic("secret") }}})
+	other := connect(t, s)
+	p, stop := pipe(t, s, identifierFunc(func() (session.Identity, error) { panic("secret") }))
+	defer stop()
+	p.send(`{"kind":"handshake","version":1}`)
+	p.closed()
+	p = connect(t, s)
+	p.send(`{"kind":"request","id":"1","ops":"","namespace":"n"}`)
+	p.closed()
+	other.lives("1")
+}
+
 type identifierFunc func() (session.Identity, error)
 
 func (f identifierFunc) Identify(io.ReadWriteCloser) (session.Identity, error) { return f() }

@@ -72,20 +72,33 @@ func (c *conn) serve(ctx context.Context) {
 	}
 	var writing sync.WaitGroup
 	writing.Go(c.write)
-	if c.admit(handshake) {
-		if at := c.peer.Identity.Expires; !at.IsZero() {
-			defer time.AfterFunc(time.Until(at), func() {
-				c.fail(wire.IdentityRejected, "the certificate has expired")
-			}).Stop()
-		}
-		c.read(ctx)
-	}
+	c.converse(ctx, handshake)
 	c.out.finish(nil)
 	cancel()
 	c.in.discard()
 	close(c.readOver)
 	writing.Wait()
 	c.work.Wait()
+}
+
+// converse is the connection between its handshake and the last frame that is read. What the
+// identifier and the handler are asked here must not take the other connections with it.
+func (c *conn) converse(ctx context.Context, handshake *time.Timer) {
+	defer func() {
+		if v := recover(); v != nil {
+			c.panicked(v)
+			c.cut()
+		}
+	}()
+	if !c.admit(handshake) {
+		return
+	}
+	if at := c.peer.Identity.Expires; !at.IsZero() {
+		defer time.AfterFunc(time.Until(at), func() {
+			c.fail(wire.IdentityRejected, "the certificate has expired")
+		}).Stop()
+	}
+	c.read(ctx)
 }
 
 // secure completes a TLS handshake, which is where a certificate is verified.

@@ -2,7 +2,9 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"runtime/debug"
 	"strings"
 
 	"github.com/verbgate/verbgate/wire"
@@ -52,6 +54,11 @@ func (c *conn) dismiss() {
 		c.endLocked(op, refusal(op.id, wire.Cancelled, "the server is shutting down"))
 	}
 	c.out.finish(nil)
+}
+
+// panicked logs a panic: where it was, and not its value, which may hold what a log must not.
+func (c *conn) panicked(v any) {
+	c.log.Error("a handler panicked", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
 }
 
 // told is what a peer is told of an error: a rejection's text, and of any other the general one.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/verbgate/verbgate/wire"
@@ -23,7 +22,7 @@ func (c *conn) startPump(ctx context.Context) {
 	c.work.Go(func() {
 		defer func() {
 			if v := recover(); v != nil {
-				c.log.Error("reading events panicked", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+				c.panicked(v)
 				c.fail(wire.SubscriptionRevoked, "the subscriptions could not be kept up")
 			}
 		}()
@@ -61,6 +60,7 @@ func (c *conn) pump(ctx context.Context) {
 	}
 }
 
+// closed is a channel that does not make anybody wait.
 var closed = func() chan struct{} { c := make(chan struct{}); close(c); return c }()
 
 // live is the subscriptions that have been acknowledged.

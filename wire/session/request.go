@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"time"
 
 	"github.com/verbgate/verbgate/wire"
@@ -88,12 +87,11 @@ func (c *conn) answer(ctx context.Context, op *operation, peer Peer, req Request
 	}
 }
 
-// ask calls the handler. A panic is the handler's mistake and ends no more than the operation; its
-// value may hold what a log must not.
+// ask calls the handler. A panic is the handler's mistake and ends no more than the operation.
 func (c *conn) ask(ctx context.Context, op *operation, peer Peer, req Request) (result []byte, ok bool) {
 	defer func() {
 		if v := recover(); v != nil {
-			c.log.Error("a handler panicked", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+			c.panicked(v)
 			result, ok = nil, false
 		}
 	}()

@@ -99,6 +99,7 @@ func TestServerEnds(t *testing.T) {
 	}{
 		"OK":              {"", ""},
 		"ErrInsidePrefix": {"\x00\x00", "truncated_length_prefix: 2 of the 4 bytes"},
+		"ErrAfterPrefix":  {"\x00\x00\x00\x20", "truncated_payload: 0 of the 32 bytes"},
 		"ErrInsideBody":   {"\x00\x00\x00\x20{\"kind\"", "truncated_payload: 7 of the 32 bytes"},
 		"ErrInsideLarge":  {"\x00\x40\x00\x00{\"kind\"", "truncated_payload: 7 of the 4194304 bytes"},
 	} {
@@ -331,12 +332,12 @@ func TestServerInFlight(t *testing.T) {
 	for range 63 {
 		require.Contains(t, p.next(), `"response"`)
 	}
-	other.lives2()
+	other.answers()
 	require.Zero(t, s.Stats().Refused)
 }
 
-// lives2 expects an answer of whatever content.
-func (p *peer) lives2() {
+// answers expects an answer of whatever content.
+func (p *peer) answers() {
 	p.tb.Helper()
 	p.send(`{"kind":"request","id":"lives","ops":""}`)
 	require.Contains(p.tb, p.next(), `{"kind":"response","id":"lives"`)

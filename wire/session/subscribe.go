@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -120,7 +119,7 @@ func (c *conn) mayFollow(ctx context.Context, sub *subscription) (readable []str
 // recovered ends an operation whose handler panicked.
 func (c *conn) recovered(op *operation) {
 	if v := recover(); v != nil {
-		c.log.Error("a handler panicked", "type", fmt.Sprintf("%T", v), "stack", string(debug.Stack()))
+		c.panicked(v)
 		c.end(op, refusal(op.id, wire.SubscriptionDenied, "the subscription was denied"))
 	}
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -247,116 +245,47 @@ func TestSubscriberOverflow(t *testing.T) {
 	}
 }
 
-// eventsTaken is how many events the writer holds while the peer does not read.
-const eventsTaken = 1
-
-// Each activation asks again, before the next event: what was queued under the old policy is held until
-// the answer, and then judged by it.
-func TestRecheck(t *testing.T) {
-	var readable atomic.Pointer[[]string]
-	var asked atomic.Int32
-	var block atomic.Pointer[chan struct{}]
-	start := func(t *testing.T, denied error) (*session.Server, *store, *peer) {
-		asked.Store(0)
-		block.Store(nil)
-		readable.Store(&[]string{"local", "second"})
-		st := newStore("t", "u")
-		s := newServer(t, session.Config{Events: st, Handler: &handler{
-			subscribe: func(ctx context.Context, _ session.Peer, topic string, _ *uint64) ([]string, error) {
-				asked.Add(1)
-				if gate := block.Load(); gate != nil {
-					select {
-					case <-*gate:
-					case <-ctx.Done():
-					}
-				}
-				if r := *readable.Load(); r != nil || topic == "u" {
-					return slices.Clone(r), nil
-				}
-				return nil, denied
-			},
-		}})
-		p := connect(t, s)
-		p.subscribe("t", "t", "", 0)
-		p.subscribe("u", "u", "", 0)
-		return s, st, p
-	}
-	t.Run("OKNarrower", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s, st, p := start(t, nil)
-			st.add("t", "local", 1)
-			synctest.Wait() // the writer is stuck with the first
-			st.add("t", "second", 1)
-			st.add("t", "local", 1)
-			synctest.Wait() // both are queued
-			readable.Store(&[]string{"local"})
-			gate := make(chan struct{})
-			block.Store(&gate)
-			s.Recheck()
-			p.getsEvents("t", 3) // was being written
-			synctest.Wait()
-			p.send(`{"kind":"request","id":"x","ops":"ping()"}`)
-			p.gets(`{"kind":"response","id":"x","result":{"echo":"ping()"}}`) // and no event before it
-			close(gate)
-			p.getsEvents("t", 9)
-			require.Equal(t, int32(4), asked.Load())
-		})
-	})
-	for name, c := range map[string]struct {
-		err     error
-		message string
-	}{
-		"ErrRevoked":     {&session.Rejection{Message: "no longer"}, "no longer"},
-		"ErrUnavailable": {errors.New("inside"), "the policy no longer allows the subscription of t"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				s, st, p := start(t, c.err)
-				other := connect(t, s)
-				other.subscribe("u", "u", "", 0)
-				readable.Store(new([]string))
-				s.Recheck()
-				st.add("t", "local", 1)
-				p.getsError("", wire.SubscriptionRevoked, c.message)
-				p.closed()
-				other.lives("1")
-			})
-		})
-	}
-	t.Run("OKUnsubscribed", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s, _, p := start(t, nil)
-			p.send(`{"kind":"unsubscribe","id":"1","topic":"t"}`)
-			p.next()
-			s.Recheck()
-			synctest.Wait()
-			require.Equal(t, int32(3), asked.Load())
-			p.lives("2")
-		})
-	})
-	// A policy that came while the first was being asked is asked as well.
-	t.Run("ErrMeanwhile", func(t *testing.T) {
-		synctest.Test(t, func(t *testing.T) {
-			s, _, p := start(t, &session.Rejection{Message: "no longer"})
-			p.send(`{"kind":"unsubscribe","id":"1","topic":"t"}`)
-			p.next()
-			gate := make(chan struct{})
-			block.Store(&gate)
-			p.send(`{"kind":"subscribe","id":"2","topic":"t"}`)
-			synctest.Wait()
-			s.Recheck()
-			block.Store(nil)
-			close(gate)
-			p.gets(`{"kind":"subscribe_ack","id":"2","topic":"t","start_cursor":0}`)
-			synctest.Wait()
-			require.Equal(t, int32(5), asked.Load()) // t, u, t; and for the new policy t and u
-			readable.Store(new([]string))
-			s.Recheck()
-			p.getsError("", wire.SubscriptionRevoked, "no longer")
-			p.closed()
-		})
+// What is not delivered takes no room in the queue.
+func TestSubscriberOfOthersEvents(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := newStore("t")
+		p := connect(t, newServer(t, session.Config{Events: st}))
+		p.subscribe("1", "t", "", 0)
+		st.add("t", "local", 1)
+		synctest.Wait() // the writer is stuck
+		st.add("t", "other", 5000)
+		last := st.add("t", "local", 1)
+		synctest.Wait()
+		p.getsEvents("t", 3, last)
 	})
 }
+
+// No event comes after the ack of an unsubscribe, not even one that was queued before it.
+func TestUnsubscribeDropsWhatIsQueued(t *testing.T) {
+	for _, topic := range []string{"t", "gate.activation"} {
+		synctest.Test(t, func(t *testing.T) {
+			st := newStore(topic)
+			p := connect(t, newServer(t, session.Config{Events: st, Operators: func(session.Identity) bool { return true }}))
+			p.subscribe("1", topic, "", 0)
+			namespace := "local"
+			if topic != "t" {
+				namespace = ""
+			}
+			st.add(topic, namespace, 1)
+			synctest.Wait()
+			st.add(topic, namespace, 5)
+			synctest.Wait()
+			p.send(`{"kind":"unsubscribe","id":"2","topic":"` + topic + `"}`)
+			synctest.Wait()
+			p.getsEvents(topic, 3)
+			p.gets(`{"kind":"unsubscribe_ack","id":"2","topic":"` + topic + `"}`)
+			p.lives("3")
+		})
+	}
+}
+
+// eventsTaken is how many events the writer holds while the peer does not read.
+const eventsTaken = 1
 
 // A store that fails for a while delays events, and one that has pruned what was not sent yet ends the
 // connection: a gap is never passed over.
@@ -390,6 +319,16 @@ func TestSubscribeStore(t *testing.T) {
 			p.closed()
 		})
 	})
+	t.Run("ErrPrunedWhileRead", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			st := newStore("t")
+			p := connect(t, newServer(t, session.Config{Events: pruningStore{st}}))
+			p.subscribe("1", "t", "", 0)
+			st.add("t", "local", 3)
+			p.getsError("", wire.SubscriberOverflow, "not retained any more")
+			p.closed()
+		})
+	})
 	t.Run("OKPrunedBehind", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			st := newStore("t")
@@ -414,4 +353,12 @@ func TestSubscribeStore(t *testing.T) {
 			p.gets(`{"kind":"event","topic":"t","cursor":5,"occurred_at":"","payload":{"error":{"kind":"event_not_sendable","message":"the event does not fit a frame"}}}`)
 		})
 	})
+}
+
+// pruningStore prunes the first event of what is about to be read.
+type pruningStore struct{ *store }
+
+func (s pruningStore) Read(ctx context.Context, topic string, after uint64, limit int) ([]session.Event, error) {
+	s.prune(topic, after+3)
+	return s.store.Read(ctx, topic, after, limit)
 }

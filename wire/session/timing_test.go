@@ -105,6 +105,24 @@ func TestFrameTimeout(t *testing.T) {
 				p.raw(f[3:])
 				p.gets(fmt.Sprintf(`{"kind":"response","id":"%d","result":{"echo":"ping()"}}`, i))
 			}
+			time.Sleep(time.Hour)
+			p.lives("x")
+		})
+	})
+	// What arrives after the time was up is not acted on.
+	t.Run("ErrTooLate", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			p := connect(t, newServer(t, session.Config{Handler: &handler{request: func(context.Context, session.Peer, session.Request, int, int) ([]byte, bool) {
+				t.Error("a request was answered")
+				return nil, false
+			}}}))
+			p.raw(framed[:10])
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			p.raw(framed[10:])
+			synctest.Wait()
+			p.getsError("", wire.MalformedFrame, "whole within 30s")
+			p.closed()
 		})
 	})
 }
@@ -149,7 +167,7 @@ func TestUnreadAnswers(t *testing.T) {
 		}()
 		start := time.Now()
 		synctest.Wait()
-		other.lives2()
+		other.answers()
 		<-done
 		require.Equal(t, 30*time.Second, time.Since(start))
 		require.Less(t, written, 1000)
