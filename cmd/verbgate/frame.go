@@ -228,8 +228,11 @@ func withoutKind(frame []byte) []byte {
 	return append([]byte{'{'}, rest...)
 }
 
-// answer writes one line to stdout at once.
+// answer writes one line of JSON to stdout at once; on a terminal without anything that steers it.
 func (c *cli) answer(text []byte) error {
+	if c.terminal() {
+		text = []byte(harmless(string(text)))
+	}
 	if _, err := c.stdout.Write(append(bytes.TrimSpace(text), '\n')); err != nil {
 		return fmt.Errorf("write answer: %w", err)
 	}

@@ -326,3 +326,47 @@ func FuzzHexLines(f *testing.F) {
 		require.ErrorIs(t, err, io.EOF)
 	})
 }
+
+// FuzzFrameAdmit: whatever comes, there is an outcome, and once closed a gate stays closed.
+func FuzzFrameAdmit(f *testing.F) {
+	text, err := os.ReadFile(filepath.Join("..", "..", "wire", "testdata", "handshake.jsonl"))
+	require.NoError(f, err)
+	for line := range bytes.Lines(text) {
+		var c gateCase
+		require.NoError(f, json.Unmarshal(line, &c))
+		f.Add(bytes.Join(rawLines(c.Inbound), []byte{'\n'}), c.Role == roleServer)
+	}
+	codec, err := wire.NewCodec(wire.Config{})
+	require.NoError(f, err)
+	f.Fuzz(func(t *testing.T, text []byte, server bool) {
+		client := wire.NewClientGate()
+		require.NoError(t, client.Offered(1))
+		var g frameGate = client
+		if server {
+			g = wire.NewServerGate(wire.DefaultRange())
+		}
+		closed := false
+		for line := range bytes.Lines(text) {
+			answer, err := admitted(codec, g, line)
+			require.NoError(t, err)
+			var out struct {
+				Outcome string
+				Close   bool
+			}
+			require.NoError(t, json.Unmarshal(answer, &out))
+			require.NotEmpty(t, out.Outcome)
+			if closed {
+				require.True(t, out.Close || out.Outcome == "not_read", "%s", answer)
+			}
+			closed = closed || out.Close
+		}
+	})
+}
+
+func rawLines(frames []json.RawMessage) [][]byte {
+	out := make([][]byte, len(frames))
+	for i, f := range frames {
+		out[i] = f
+	}
+	return out
+}

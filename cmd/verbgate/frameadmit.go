@@ -20,8 +20,8 @@ const (
 
 func (c *cli) frameAdmitCommand() *cobra.Command {
 	var (
-		role              string
-		min, max, offered uint32
+		role                     string
+		lowest, highest, offered uint32
 	)
 	cmd := &cobra.Command{
 		Use:   "admit --role server [--min N] [--max N] | admit --role client [--offered N]",
@@ -50,7 +50,7 @@ it, it has sent nothing.` + frameExits,
 			case role == roleClient && (changed("min") || changed("max")):
 				return &usageError{errors.New("--min and --max are what a server takes; a client has --offered")}
 			case role == roleServer:
-				supported, err := wire.NewSupportedRange(wire.Version(min), wire.Version(max))
+				supported, err := wire.NewSupportedRange(wire.Version(lowest), wire.Version(highest))
 				if err != nil {
 					return c.refuseRange(err)
 				}
@@ -67,8 +67,8 @@ it, it has sent nothing.` + frameExits,
 	}
 	supported := wire.DefaultRange()
 	cmd.Flags().StringVar(&role, "role", "", "the side that the frames come to: server or client")
-	cmd.Flags().Uint32Var(&min, "min", uint32(supported.Min()), "the lowest version a server takes")
-	cmd.Flags().Uint32Var(&max, "max", uint32(supported.Max()), "the highest version a server takes")
+	cmd.Flags().Uint32Var(&lowest, "min", uint32(supported.Min()), "the lowest version a server takes")
+	cmd.Flags().Uint32Var(&highest, "max", uint32(supported.Max()), "the highest version a server takes")
 	cmd.Flags().Uint32Var(&offered, "offered", 0, "the version a client has asked for (default: it has not asked)")
 	return cmd
 }
