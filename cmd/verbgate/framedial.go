@@ -19,6 +19,8 @@ func (f *tlsFlags) register(fs *pflag.FlagSet) {
 	fs.StringVar(&f.ca, "tls-ca", "", "with tls://, who may have issued the server's certificate, in PEM (default: whom the system trusts)")
 }
 
+var errTLSFlags = errors.New("--tls-cert, --tls-key and --tls-ca are for a tls:// server")
+
 // dialer is how a socket is connected to, and what messages call it.
 func (c *config) dialer(server string, f tlsFlags) (session.Dialer, string, error) {
 	e, err := parseEndpoint(server)
@@ -26,7 +28,7 @@ func (c *config) dialer(server string, f tlsFlags) (session.Dialer, string, erro
 		return nil, "", &usageError{fmt.Errorf("--server: %w", err)}
 	}
 	if e.scheme != schemeTLS && f != (tlsFlags{}) {
-		return nil, "", &usageError{errors.New("--tls-cert, --tls-key and --tls-ca are for a tls:// server")}
+		return nil, "", &usageError{errTLSFlags}
 	}
 	switch e.scheme {
 	case schemeUnix:

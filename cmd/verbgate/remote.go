@@ -40,6 +40,12 @@ func (f *remoteFlags) check(fs *pflag.FlagSet) error {
 			return &usageError{fmt.Errorf("--%s: %w", flag, errEmpty)}
 		}
 	}
+	switch {
+	case f.tls != (tlsFlags{}) && !strings.HasPrefix(f.server, schemeTLS):
+		return &usageError{errTLSFlags}
+	case f.tokenFile != "" && framed(f.server):
+		return &usageError{errors.New("--token-file is for an http:// server; a socket knows its callers by other means")}
+	}
 	return nil
 }
 
