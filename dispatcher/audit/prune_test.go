@@ -161,6 +161,24 @@ func TestRowsGoSoon(t *testing.T) {
 	})
 }
 
+// What is sent again is not counted again.
+func TestRowsSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		store := openKeeping(t, filepath.Join(t.TempDir(), "audit.db"), audit.Retention{Rows: 10})
+		for range 5 {
+			require.NoError(t, store.Append(t.Context(), emitting(0, 9, "kg.created")))
+		}
+		require.NoError(t, store.Append(t.Context(), emitting(5, 10, "kg.created")))
+		time.Sleep(2 * time.Minute)
+		require.Len(t, read(t, store, audit.Filter{}), 10)
+		require.Len(t, all(t, store, "kg.created", 0), 10)
+		require.NoError(t, store.Append(t.Context(), records(10, 15)))
+		time.Sleep(2 * time.Minute)
+		require.Equal(t, "id-5", read(t, store, audit.Filter{})[0].ID)
+		require.Len(t, all(t, store, "audit.decision", 5), 10)
+	})
+}
+
 // While a large part of the store is removed, every append goes through after a few rows at most, those
 // of another process too.
 func TestAppendWhilePruning(t *testing.T) {

@@ -65,6 +65,10 @@ func insert(ctx context.Context, tx *sql.Tx, jobs []*job) error {
 				if t := l.of(r.Kind); t != nil {
 					t.unused()
 				}
+				// SQLite has counted the row that it left out, and retention counts rows by their cursors.
+				if _, err := tx.ExecContext(ctx, "UPDATE sqlite_sequence SET seq = seq - 1 WHERE name = 'records'"); err != nil {
+					return err
+				}
 				continue
 			}
 			if err := l.emit(ctx, r); err != nil {

@@ -126,7 +126,8 @@ func (s *Store) Open(ctx context.Context) error {
 // Append stores the batch, all of it or nothing; when it returns nil the records are on disk. An
 // empty batch asks whether the store can commit, by really committing something. When ctx ends first,
 // Append returns its error at once and the batch is stored whole or not at all, nobody knows which.
-// Any other error means that the batch was not stored. The batch must not change until Append
+// Any other error means that the batch was not stored. A record whose id is there already is left as it is,
+// with its events, so a batch may be sent again. The batch must not change until Append
 // returns, nor after it returned because ctx ended.
 func (s *Store) Append(ctx context.Context, batch []policy.Record) error {
 	l := s.live.Load()
