@@ -31,7 +31,8 @@ func sameText(text string) string {
 func TestListenParity(t *testing.T) {
 	requests := []string{
 		`create(kind="entity", entity_kind="concept", name="LoRA") | get(id=$prev.id)`,
-		`[create(kind="note", content="a <b> & \"c\" é ☃"), create(kind="note", content="second"), stats()]`,
+		`[create(kind="note", content="a <b> & \"c\" é ☃"), create(kind="note", content="second"), get(help=true)]`,
+		`stats()`,
 		`search(kind="entity", query="LoRA")`,
 		`{"tool":"memory.remember","args":{"content":"The demo is on Friday."}}`,
 		`memory.recall(query="demo", limit=3)`,
