@@ -20,6 +20,7 @@ func TestEmit(t *testing.T) {
 	for how, ops := range map[string]string{
 		"a topic of nobody's": `probe.emit(topic="other.done")`, "too large": `probe.emit(topic="probe.done", how="large")`,
 		"not JSON": `probe.emit(topic="probe.done", how="nan")`, "too many": `probe.emit(topic="probe.done", how="many")`,
+		"no object": `probe.emit(topic="probe.done", how="list")`,
 	} {
 		require.Equal(t, dispatcher.CodeInternal, h.one(ops).Code, how)
 	}
@@ -28,7 +29,7 @@ func TestEmit(t *testing.T) {
 		require.Empty(t, rec.Events, "what failed is not told")
 	}
 	require.True(t, h.one(`probe.leave()`).OK)
-	require.ErrorContains(t, h.leftEmit("probe.done", 1), "ended")
+	require.ErrorContains(t, h.leftEmit("probe.done", map[string]any{}), "ended")
 }
 
 func TestTopics(t *testing.T) {

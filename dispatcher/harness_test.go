@@ -347,18 +347,20 @@ func (p *probe) emit(call *packs.Call) (any, error) {
 	topic := call.Params.String("topic")
 	switch call.Params.String("how") {
 	case "large":
-		return nil, call.Emit(topic, strings.Repeat("a", 64<<10))
+		return nil, call.Emit(topic, map[string]any{"a": strings.Repeat("a", 64<<10)})
+	case "list":
+		return nil, call.Emit(topic, []any{})
 	case "nan":
-		return nil, call.Emit(topic, math.NaN())
+		return nil, call.Emit(topic, map[string]any{"a": math.NaN()})
 	case "many":
 		for range 1000 {
-			if err := call.Emit(topic, 1); err != nil {
+			if err := call.Emit(topic, map[string]any{}); err != nil {
 				return nil, err
 			}
 		}
-		return nil, call.Emit(topic, 1)
+		return nil, call.Emit(topic, map[string]any{})
 	case "fail":
-		if err := call.Emit(topic, 1); err != nil {
+		if err := call.Emit(topic, map[string]any{}); err != nil {
 			return nil, err
 		}
 		return nil, &packs.ConflictError{Message: "after all"}

@@ -132,6 +132,9 @@ func (n *nesting) emit(topic string, payload any) error {
 	if err != nil {
 		return fmt.Errorf("emit %s: %w", topic, err)
 	}
+	if text[0] != '{' { // frames of the strict profile hold nothing else
+		return fmt.Errorf("emit %s: the payload must be an object", topic)
+	}
 	if len(text) > maxEventBytes {
 		return fmt.Errorf("emit %s: the payload has %d bytes, at most %d are allowed", topic, len(text), maxEventBytes)
 	}

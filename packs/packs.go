@@ -119,7 +119,7 @@ type Call struct {
 	Invoke func(ctx context.Context, verb string, params Params) (json.RawMessage, error)
 	// Emit tells the subscribers of a topic of the pack's manifest that something happened. The event is
 	// stored with the operation's record, so it is told only when the operation succeeded and is on
-	// record. payload must be encodable as JSON, at most 64 KiB of it. It refuses once the handler has
+	// record. payload must encode as a JSON object of at most 64 KiB. It refuses once the handler has
 	// returned. An error is a mistake of the pack's.
 	Emit func(topic string, payload any) error
 	// Catalogue lists the public verbs this caller may know of.

@@ -13,6 +13,9 @@ import (
 func (m Manifest) Validate() error {
 	r := &report{where: "pack " + showName(m.Name)}
 	r.add(nameProblem(m.Name, maxNamePart))
+	if m.Name == "audit" || m.Name == "gate" { // a pack's topics begin with its name
+		r.add("the topics of that name are the event store's; choose another name")
+	}
 	r.text("description", m.Description)
 	m.validateRequires(r)
 

@@ -161,6 +161,7 @@ func TestValidate(t *testing.T) {
 		{"ErrCheckVerbTwice", func(m *m) { m.Checks[0].Verbs = []string{"notes.add", "notes.add"} }, `names the verb "notes.add" twice`},
 		{"ErrCheckMessageControl", func(m *m) { m.Checks[0].Message = "a\u2028b" }, `the message holds the invisible character '\u2028'`},
 
+		{"ErrNameOfTheStoresTopics", func(m *m) { m.Name = "audit" }, `pack "audit": the topics of that name are the event store's`},
 		{"ErrTopicPrefix", func(m *m) { m.Topics = []string{"kg.added"} }, `topic "kg.added": a topic is <pack>.<event>; begin it with notes.`},
 		{"ErrTopicNoDot", func(m *m) { m.Topics = []string{"notes"} }, `topic "notes": a topic is <pack>.<event>`},
 		{"ErrTopicEvent", func(m *m) { m.Topics = []string{"notes.a.b"} }, `topic "notes.a.b": has the character '.'`},
