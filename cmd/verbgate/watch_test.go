@@ -183,6 +183,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	require.Len(t, notes, 2, "no event from before, and none twice")
+	require.NotContains(t, w.stderr(), "lost", "it was closed, and by watch itself")
 	require.JSONEq(t, `{"kind": "note", "content": "<first>"}`, string(notes[0].Payload.Params))
 	require.Greater(t, notes[1].Cursor, notes[0].Cursor)
 	records := auditRecords(t, dir, audit.Filter{Verb: "create"})
@@ -214,6 +215,7 @@ func TestWatchAcrossRestart(t *testing.T) {
 		out, err := cmd.CombinedOutput()
 		require.NoError(t, err, string(out))
 		s = startSocket(t, dir, path)
+		w.awaitSaid("the subscription was taken up again", round)
 		s.note(fmt.Sprintf("back %d", round))
 		events = append(events, w.until(fmt.Sprintf("back %d", round))...)
 	}

@@ -191,6 +191,10 @@ func (s *Subscription) run(ctx context.Context, l *link) {
 			s.err = ErrClosed
 			return
 		case <-l.lost:
+			if s.client.isClosing() { // it is not lost but closed
+				s.err = ErrClosed
+				return
+			}
 			s.client.cfg.Logger.Info("the connection was lost", "topic", s.topic, "error", l.err)
 		case <-s.lag:
 			s.awaitRoom(ctx, l)
@@ -229,9 +233,11 @@ func (s *Subscription) resume(ctx context.Context, old *link) (*link, error) {
 			}
 			wait = min(2*wait, s.client.cfg.RetryMax)
 		}
-		l, err := s.ask(ctx, wire.Some(s.last()))
+		after := s.last()
+		l, err := s.ask(ctx, wire.Some(after))
 		switch {
 		case err == nil:
+			s.client.cfg.Logger.Info("the subscription was taken up again", "topic", s.topic, "after", uint64(after))
 			return l, nil
 		case ctx.Err() != nil:
 			if l != nil {
