@@ -40,7 +40,9 @@ func (p *mcpProgram) lines(args ...string) *mcpLines {
 	out, err := cmd.StdoutPipe()
 	require.NoError(t, err)
 	require.NoError(t, cmd.Start())
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
+	// A program that does not answer ends, and with it the test that waits for it.
+	tired := time.AfterFunc(4*patience, func() { _ = cmd.Process.Kill() })
+	t.Cleanup(func() { tired.Stop(); _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	return &mcpLines{t, in, bufio.NewReader(out), cmd.Wait, cmd.Process.Signal}
 }
 
