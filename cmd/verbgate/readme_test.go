@@ -171,7 +171,7 @@ func TestREADMETestsCommand(t *testing.T) {
 		`go tool staticcheck \./\.\.\.`,
 		`GOOS=darwin go vet \./\.\.\.`,
 		`\t+go test -run '\^\$' -fuzz "\^\$\{target\}\\\$" -fuzztime "\$\{FUZZTIME:-5s\}" "\$package" </dev/null`,
-		`CGO_ENABLED=1 go test -race \./\.\.\.`,
+		`CGO_ENABLED=1 go test -race -timeout 30m \./\.\.\.`,
 	} {
 		require.Regexp(t, `(?m)^`+step+`$`, string(script))
 	}
