@@ -50,6 +50,7 @@ func TestMaySubscribe(t *testing.T) {
 		require.Empty(t, in.Pack)
 		require.Equal(t, map[string]any{"topic": "probe.done", "resume_cursor": json.Number("9223372036854775809")}, in.Params)
 		rec := h.records[0]
+		require.JSONEq(t, `{"topic":"probe.done","resume_cursor":9223372036854775809}`, string(rec.Params))
 		require.Equal(t, []any{policy.KindDecision, "subscribe", "allow", "allowed", "user:ann", "team"}, []any{rec.Kind, rec.Verb, rec.Decision, rec.Effect, rec.Actor, rec.Namespace})
 		_, err = h.MaySubscribe(t.Context(), who, "probe.done", nil)
 		require.NoError(t, err)

@@ -135,7 +135,7 @@ func (r *run) operate(ctx context.Context, op operation) (entry Entry) {
 	}
 
 	// 7. The handler. The record shows the params as they were judged, whatever it does to them.
-	trail.sealed = d.record.seal(v, args)
+	trail.sealed = d.record.seal(v.declaration(), args)
 	nested := r.nest(ctx, op, v, token)
 	began := time.Now()
 	result, err := r.handle(ctx, v, &packs.Call{

@@ -95,7 +95,7 @@ func (t *trail) record(r *run, code Code, outcome string) policy.Record {
 		rec.Pack = t.v.pack.manifest.Name
 	}
 	if rec.Params == nil {
-		rec.Params = r.d.record.seal(t.v, t.params)
+		rec.Params = r.d.record.seal(t.v.declaration(), t.params)
 	}
 	if t.asked {
 		rec.Kind, rec.Decision = policy.KindDecision, t.decision

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
 
@@ -226,7 +227,7 @@ func withheld(why string) json.RawMessage {
 }
 
 // seal gives the params as the record may hold them; nil when params are not recorded.
-func (r *recorder) seal(v *verb, params map[string]any) (sealed json.RawMessage) {
+func (r *recorder) seal(v *packs.Verb, params map[string]any) (sealed json.RawMessage) {
 	if r.store == nil || !r.params || params == nil {
 		return nil
 	}
@@ -236,7 +237,7 @@ func (r *recorder) seal(v *verb, params map[string]any) (sealed json.RawMessage)
 			sealed = withheld("not sealable")
 		}
 	}()
-	out, err := encode(v.declaration().Seal(params, r.sealer.Seal))
+	out, err := encode(v.Seal(params, r.sealer.Seal))
 	if err != nil { // plain values always encode; should one not, nothing of it may be kept
 		r.log.Error("params could not be recorded", "error_type", fmt.Sprintf("%T", err))
 		return withheld("not encodable")

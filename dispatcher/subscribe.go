@@ -10,11 +10,17 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/verbgate/verbgate/dispatcher/request"
+	"github.com/verbgate/verbgate/packs"
 	"github.com/verbgate/verbgate/policy"
 )
 
 // subscribeVerb is the reserved verb under which the gate is asked about subscriptions.
 const subscribeVerb = "subscribe"
+
+// subscribeParams declares the params of subscribeVerb, so that a record shows them.
+var subscribeParams = packs.Verb{Name: subscribeVerb, Params: []packs.Param{
+	{Name: "topic", Type: packs.String}, {Name: "resume_cursor", Type: packs.Number},
+}}
 
 // MaySubscribe asks the gate whether the caller may follow a topic (session.md), and returns the
 // namespaces whose events it may see. resume is the cursor to resume from, or nil. A subscription never
@@ -30,7 +36,7 @@ func (d *Dispatcher) MaySubscribe(ctx context.Context, caller Caller, topic stri
 		params["resume_cursor"] = json.Number(strconv.FormatUint(*resume, 10))
 	}
 	r := &run{d: d, caller: caller, id: uuid.NewString(), mode: request.Single, count: 1}
-	trail := trail{op: operation{tool: subscribeVerb}, started: time.Now().UTC(), params: params}
+	trail := trail{op: operation{tool: subscribeVerb}, started: time.Now().UTC(), sealed: d.record.seal(&subscribeParams, params)}
 	if trail.token, err = mint(&r.caller, nil, nil, false); err != nil {
 		return nil, err
 	}
