@@ -104,6 +104,22 @@ func TestClientBadServer(t *testing.T) {
 	}
 }
 
+// A server that repeats itself is not believed.
+func TestClientRepeatedEvents(t *testing.T) {
+	noLeak(t)
+	dial, wait := scripted(`{"kind":"subscribe_ack","id":"1","topic":"t","start_cursor":4}`,
+		event("t", 3), event("t", 4), event("t", 5), event("t", 5), event("u", 9), event("t", 7), event("t", 6), event("t", 8))
+	defer wait()
+	client, err := session.Dial(context.Background(), session.ClientConfig{Dial: dial})
+	require.NoError(t, err)
+	defer client.Close()
+	sub, err := client.Subscribe(context.Background(), "t", wire.Some(wire.Cursor(4)))
+	require.NoError(t, err)
+	require.Equal(t, []uint64{5, 7, 8}, events(t, sub, 3))
+	go func() { _ = client.Close() }() // without an answer to the unsubscribe
+	require.NoError(t, sub.Close())
+}
+
 func TestClientTimeouts(t *testing.T) {
 	t.Run("ErrHandshake", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {

@@ -25,6 +25,7 @@ type piped struct {
 	mu     sync.Mutex
 	last   net.Conn
 	dials  int
+	errs   []error // what the next dials fail with
 	all    sync.WaitGroup
 }
 
@@ -32,8 +33,13 @@ func (d *piped) dial(context.Context) (io.ReadWriteCloser, error) {
 	near, far := net.Pipe()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.last = near
 	d.dials++
+	if len(d.errs) > 0 {
+		err := d.errs[0]
+		d.errs = d.errs[1:]
+		return nil, err
+	}
+	d.last = near
 	d.all.Go(func() { _ = d.server().ServeConn(context.Background(), far, session.Pipe, d.id) })
 	return near, nil
 }
@@ -307,6 +313,7 @@ func TestClientSubscribe(t *testing.T) {
 		d.cut()
 		require.Equal(t, steps(211+i*100, 100), events(t, sub, 100))
 	}
+	require.Equal(t, wire.Cursor(6), sub.Start())
 	require.NoError(t, sub.Close())
 	for err = nil; err == nil; {
 		_, err = sub.Next(ctx)
@@ -365,6 +372,29 @@ func TestClientSubscriptionEnds(t *testing.T) {
 		var remote *session.RemoteError
 		require.ErrorAs(t, err, &remote)
 		require.Equal(t, wire.CursorExpired, remote.Code)
+	})
+	t.Run("OKUnreachableForAWhile", func(t *testing.T) {
+		sub, err := c.Subscribe(ctx, "t", wire.Optional[wire.Cursor]{})
+		require.NoError(t, err)
+		dials := d.dialled()
+		d.mu.Lock()
+		d.errs = []error{errors.New("no route"), errors.New("no route"), &session.RemoteError{Code: wire.ShuttingDown}}
+		_ = d.last.Close()
+		d.mu.Unlock()
+		last := st.add("t", "local", 1)
+		require.Equal(t, []uint64{last}, events(t, sub, 1))
+		require.Equal(t, dials+4, d.dialled())
+		require.NoError(t, sub.Close())
+	})
+	t.Run("ErrRejected", func(t *testing.T) { // the next time would be no better
+		sub, err := c.Subscribe(ctx, "t", wire.Optional[wire.Cursor]{})
+		require.NoError(t, err)
+		d.mu.Lock()
+		d.errs = []error{errors.New("no route"), &session.RemoteError{Code: wire.IdentityRejected, Message: "who?"}}
+		_ = d.last.Close()
+		d.mu.Unlock()
+		_, err = sub.Next(ctx)
+		require.EqualError(t, err, "no connection: identity_rejected: who?")
 	})
 	t.Run("ErrRevoked", func(t *testing.T) {
 		sub, err := c.Subscribe(ctx, "t", wire.Optional[wire.Cursor]{})

@@ -88,7 +88,7 @@ func TestSubscribeRefused(t *testing.T) {
 		"ErrUnavailable": {topic: "t", answer: failing, code: wire.SubscriptionDenied, message: "the subscription was denied"},
 		"ErrUnknown":     {topic: "nonsense", code: wire.SubscriptionDenied, message: "there is no such topic"},
 		"ErrEmptyTopic":  {topic: "", code: wire.SubscriptionDenied, message: "there is no such topic"},
-		"ErrLongTopic":   {topic: strings.Repeat("t", 257), code: wire.SubscriptionDenied, message: "there is no such topic"},
+		"ErrLongTopic":   {topic: strings.Repeat("t", 257), answer: &session.Rejection{Message: "asked"}, code: wire.SubscriptionDenied, message: "there is no such topic"},
 		"ErrLongMessage": {topic: "t", answer: &session.Rejection{Message: strings.Repeat("\x01\xff", 10_000)}, code: wire.SubscriptionDenied, message: "\x01\ufffd\x01"},
 		"ErrNoEvents":    {topic: "t", none: true, code: wire.SubscriptionDenied, message: "this server has no events"},
 		"ErrStore":       {topic: "t", store: func(s *store) { s.fail(failing) }, code: wire.Internal, message: "the topic could not be read"},

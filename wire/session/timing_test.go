@@ -176,6 +176,48 @@ func TestUnreadAnswers(t *testing.T) {
 	})
 }
 
+// Nor is it when the answers are large: what waits in memory is bounded too.
+func TestUnreadLargeAnswers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var handled atomic.Int32
+		s := newServer(t, session.Config{MaxPayload: 64 << 10, Handler: &handler{request: func(context.Context, session.Peer, session.Request, int, int) ([]byte, bool) {
+			handled.Add(1)
+			return []byte(`"` + strings.Repeat("x", 60<<10) + `"`), true
+		}}})
+		p := connect(t, s)
+		go func() {
+			for i := range 100 {
+				payload := fmt.Sprintf(`{"kind":"request","id":"%d","ops":""}`, i)
+				if _, err := io.WriteString(p.conn, "\x00\x00\x00"+string(rune(len(payload)))+payload); err != nil {
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+		time.Sleep(time.Second)
+		require.LessOrEqual(t, handled.Load(), int32(4))
+		require.NoError(t, p.conn.Close())
+	})
+}
+
+// A peer that reads a large answer slowly is not one that does not read.
+func TestSlowReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const size = 2 << 20
+		p := connect(t, newServer(t, session.Config{Handler: &handler{request: func(context.Context, session.Peer, session.Request, int, int) ([]byte, bool) {
+			return []byte(`"` + strings.Repeat("x", size-2) + `"`), true
+		}}}))
+		p.send(`{"kind":"request","id":"1","ops":""}`)
+		buf, left := make([]byte, 64<<10), 4+len(`{"kind":"response","id":"1","result":}`)+size
+		for left > 0 {
+			time.Sleep(5 * time.Second)
+			n, err := io.ReadFull(p.conn, buf[:min(left, len(buf))])
+			require.NoError(t, err)
+			left -= n
+		}
+	})
+}
+
 func TestDeadlines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ended := make(chan error, 8)
