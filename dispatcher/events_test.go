@@ -155,3 +155,28 @@ func (d *decodedEnvelope) oks() (out []bool) {
 	}
 	return out
 }
+
+// A request keeps at most 64 MiB of results for its answer, however many operations it has.
+func TestResultsKeptAreBounded(t *testing.T) {
+	h := newHouse(t)
+	const each = 1 << 20
+	big := "probe.big(size=1048574)" // and its quotes
+	held := func(env *dispatcher.Envelope) (n int) {
+		for _, e := range env.Results {
+			n += len(e.Result)
+		}
+		return n
+	}
+	env := h.run("[" + strings.TrimSuffix(strings.Repeat(big+",", 70), ",") + "]")
+	require.Equal(t, 64*each, held(env))
+	require.Equal(t, dispatcher.Summary{Total: 70, Succeeded: 64, Failed: 6}, env.Summary)
+
+	env = h.run(strings.TrimSuffix(strings.Repeat(big+"|", 70), "|"))
+	require.Equal(t, 64*each, held(env))
+	require.Equal(t, dispatcher.Summary{Total: 70, Succeeded: 64, Failed: 6}, env.Summary, "a chain goes on; its earliest results are let go")
+	require.Equal(t, dispatcher.CodeFrameBudget, env.Results[0].Code)
+	require.True(t, env.Results[69].OK)
+	for _, rec := range h.records {
+		require.Equal(t, "success", rec.Outcome)
+	}
+}

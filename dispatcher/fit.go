@@ -15,6 +15,30 @@ type BudgetExceeded struct {
 
 func (e *BudgetExceeded) Error() string { return e.Message }
 
+// maxHeld bounds the results that one request keeps for its answer, in bytes.
+const maxHeld = 64 << 20
+
+// held counts a result that is kept, and lets one go when there are too many: of a chain the earliest,
+// which no later step refers to any more, else the result itself.
+func (r *run) held(e *Entry, earlier []Entry) {
+	if !e.OK {
+		return
+	}
+	const why = "is too large for the answer beside the others"
+	over := r.holding.Add(int64(len(e.Result))) > maxHeld
+	for i := range earlier {
+		if over && earlier[i].OK {
+			n := len(earlier[i].Result)
+			earlier[i] = earlier[i].omitted(why)
+			over = r.holding.Add(-int64(n)) > maxHeld
+		}
+	}
+	if over && earlier == nil {
+		r.holding.Add(-int64(len(e.Result)))
+		*e = e.omitted(why)
+	}
+}
+
 // Fit encodes the envelope within size bytes and depth levels of nesting, itself included. Results that
 // are too deep, and then the largest ones, are replaced by a *BudgetExceeded until the rest fits; the
 // summary and the status are counted again. ok is false when even that is too large.

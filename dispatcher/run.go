@@ -16,12 +16,13 @@ import (
 
 // run is one request under way.
 type run struct {
-	d      *Dispatcher
-	caller Caller
-	id     string
-	mode   request.Mode
-	count  int
-	nested atomic.Int64 // calls that verbs made of verbs
+	d       *Dispatcher
+	caller  Caller
+	id      string
+	mode    request.Mode
+	count   int
+	nested  atomic.Int64 // calls that verbs made of verbs
+	holding atomic.Int64 // bytes of results kept for the answer
 
 	mu       sync.Mutex
 	records  []policy.Record // in the order in which the operations ended
@@ -110,6 +111,7 @@ func (r *run) parallel(ctx context.Context, ops []request.Operation, entries []E
 					return
 				}
 				entries[i] = r.start(ctx, &ops[i], i, conflicts[i], noPrevious)
+				r.held(&entries[i], nil)
 			}
 		})
 	}
@@ -121,6 +123,7 @@ func (r *run) chain(ctx context.Context, ops []request.Operation, entries []Entr
 	previous := noPrevious
 	for i := range ops {
 		entries[i] = r.start(ctx, &ops[i], i, nil, previous)
+		r.held(&entries[i], entries[:i])
 		if !entries[i].OK {
 			for j := i + 1; j < len(ops); j++ {
 				entries[j] = Entry{Tool: ops[j].Tool, Aborted: true}

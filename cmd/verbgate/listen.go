@@ -189,7 +189,7 @@ func (s service) beside(ctx context.Context, a *app, answer func(context.Context
 		return answer(ctx)
 	}
 	server, err := session.New(session.Config{
-		Handler:      &handler{dispatcher: a.dispatcher, cfg: s.cfg, log: s.log},
+		Handler:      &handler{dispatcher: a.dispatcher, cfg: s.cfg, log: s.log, turns: make(chan struct{}, framedTurns)},
 		Events:       newEvents(a.store, a.dispatcher.Topics()),
 		Operators:    s.cfg.operator,
 		TrustActorID: bool(s.cfg.Unix.TrustActorID),

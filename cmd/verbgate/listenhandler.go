@@ -22,6 +22,7 @@ type handler struct {
 	dispatcher *dispatcher.Dispatcher
 	cfg        *config
 	log        *slog.Logger
+	turns      chan struct{} // one place for each request that runs
 }
 
 // caller is who the peer of a connection is to the dispatcher.
@@ -56,8 +57,22 @@ func (h *handler) Request(ctx context.Context, peer session.Peer, req session.Re
 		text, err := parseErrorResult(parse)
 		return text, err == nil && len(text) <= size
 	}
+	if _, bounded := ctx.Deadline(); !bounded {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, h.cfg.Limits.RequestTimeout) // waiting for a turn counts
+		defer cancel()
+	}
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done(): // the dispatcher says so, and records it
+	}
 	return h.dispatcher.Run(ctx, caller, parsed).Fit(size, depth)
 }
+
+// framedTurns is how many requests of all framed connections run at once. Others wait: what a request
+// holds for its answer is bounded, so this bounds the memory of all of them.
+const framedTurns = 16
 
 // parseErrorAnswer is the result of a text that is no request (session.md).
 type parseErrorAnswer struct {

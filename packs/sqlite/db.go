@@ -40,10 +40,12 @@ const (
 type DB struct {
 	path string
 	file os.FileInfo // what path named when it was opened
+	wal  os.FileInfo // and the WAL beside it
 	name string      // the backend's, for errors
 	log  *slog.Logger
 
 	read, write *sql.DB
+	held        *sql.Conn // of read; see hold
 
 	mu      sync.Mutex // guards closed, and orders running.Add before running.Wait
 	closed  bool
@@ -72,10 +74,13 @@ func Open(ctx context.Context, path string, log *slog.Logger) (*DB, error) {
 	}
 	db := &DB{path: abs, file: file, name: strings.TrimSuffix(filepath.Base(abs), databaseFileExt), log: log}
 	if db.write, err = pool(abs, false, 1); err == nil {
-		db.read, err = pool(abs, true, max(minimumReaders, runtime.NumCPU()))
+		db.read, err = pool(abs, true, 1+max(minimumReaders, runtime.NumCPU())) // one is held
 	}
 	if err == nil {
 		err = db.connect(ctx)
+	}
+	if err == nil {
+		err = db.hold(ctx)
 	}
 	if err != nil {
 		db.closePools()
@@ -242,18 +247,48 @@ func (db *DB) run(ctx context.Context, p *sql.DB, opts *sql.TxOptions, fn func(*
 	return db.translate(ctx, tx.Commit())
 }
 
-// inPlace finds a file that was removed, moved or replaced: what is written to it would be durable and
-// found by nobody.
-func (db *DB) inPlace() error {
-	info, err := os.Stat(db.path)
-	if err == nil && os.SameFile(info, db.file) {
-		return nil
+// hold keeps one connection for good, which keeps SQLite from ever removing the WAL: that the WAL is
+// another one, or gone, is then somebody else's doing.
+func (db *DB) hold(ctx context.Context) error {
+	conn, err := db.read.Conn(ctx)
+	if err != nil {
+		return err
 	}
-	if err == nil || errors.Is(err, fs.ErrNotExist) {
-		err = errMoved
+	var tables int
+	if err := conn.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return errors.Join(err, conn.Close())
+	}
+	db.held = conn
+	db.wal, err = os.Stat(db.path + walExt)
+	return err
+}
+
+// inPlace finds a file, or its WAL, that was removed, moved or replaced: what is written to it would be
+// durable and found by nobody.
+func (db *DB) inPlace() error {
+	err := same(db.path, db.file)
+	if err == nil {
+		err = same(db.path+walExt, db.wal)
+	}
+	if err == nil {
+		return nil
 	}
 	return &packs.UnavailableError{Backend: db.name, Err: err}
 }
+
+func same(path string, was os.FileInfo) error {
+	info, err := os.Stat(path)
+	switch {
+	case err == nil && os.SameFile(info, was):
+		return nil
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+		return errMoved
+	}
+	return err
+}
+
+// walExt is what the name of a file's WAL ends in.
+const walExt = "-wal"
 
 func (db *DB) enter() bool {
 	db.mu.Lock()
@@ -288,6 +323,9 @@ func (db *DB) Close() error {
 
 func (db *DB) closePools() error {
 	var errs []error
+	if db.held != nil {
+		errs = append(errs, db.held.Close())
+	}
 	for _, p := range []*sql.DB{db.read, db.write} {
 		if p != nil {
 			errs = append(errs, p.Close())
