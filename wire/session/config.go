@@ -37,6 +37,7 @@ type Limits struct {
 	Linger      time.Duration // for a peer to read the last frame before the connection is cut: 1 s
 	Queue       int           // frames but events waiting to be written: 128
 	EventQueue  int           // events waiting to be written: 1024
+	EventBytes  int           // bytes of their payloads, or a single larger one: 4 MiB, of which session.md says nothing
 	InFlight    int           // operations of a connection: 64; at most half of Queue
 	Remembered  int           // ended ids that cannot be used again: 1024
 	Connections int           // 512
@@ -52,7 +53,10 @@ const (
 	maxMessage = 512
 	// resultDepth is how deep a result may be nested: a payload's 127 levels less its object.
 	resultDepth = 126
-	eventPage   = 128
+	// eventPage is how many events are read, or taken to be written, at a time; eventBatch how many bytes
+	// of payloads are taken, unless a single one has more.
+	eventPage  = 128
+	eventBatch = 1 << 20
 	// eventRetry is the pause after the event store failed.
 	eventRetry = time.Second
 )
@@ -73,7 +77,7 @@ func (l Limits) withDefaults() Limits {
 		field *int
 		value int
 	}{
-		{&l.Queue, 128}, {&l.EventQueue, 1024}, {&l.InFlight, 64}, {&l.Remembered, 1024}, {&l.Connections, 512},
+		{&l.Queue, 128}, {&l.EventQueue, 1024}, {&l.EventBytes, 4 << 20}, {&l.InFlight, 64}, {&l.Remembered, 1024}, {&l.Connections, 512},
 	} {
 		if *n.field == 0 {
 			*n.field = n.value
@@ -88,7 +92,7 @@ func (l Limits) check() error {
 			return fmt.Errorf("a limit of time must not be negative, as %s is", d)
 		}
 	}
-	for _, n := range []int{l.Queue, l.EventQueue, l.InFlight, l.Remembered, l.Connections} {
+	for _, n := range []int{l.Queue, l.EventQueue, l.EventBytes, l.InFlight, l.Remembered, l.Connections} {
 		if n < 0 {
 			return fmt.Errorf("a limit must not be negative, as %d is", n)
 		}

@@ -42,7 +42,7 @@ func newConn(s *Server, rwc io.ReadWriteCloser, carrier Carrier, identifier Iden
 	c := &conn{
 		srv: s, to: &transport{ReadWriteCloser: rwc}, identifier: identifier,
 		peer: Peer{Carrier: carrier, SessionID: rand.Text()},
-		out:  newOutbox(s.limits.EventQueue, s.counters.generation.Load),
+		out:  newOutbox(s.limits.EventQueue, s.limits.EventBytes, s.counters.generation.Load),
 		gate: wire.NewServerGate(s.versions),
 		over: make(chan struct{}), readOver: make(chan struct{}),
 		readerWake: make(chan struct{}, 1), pumpWake: make(chan struct{}, 1),

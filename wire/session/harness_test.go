@@ -71,6 +71,7 @@ type store struct {
 	cursor  uint64
 	changed chan struct{}
 	failing error
+	readTo  uint64 // the highest cursor that was read
 }
 
 func newStore(topics ...string) *store {
@@ -102,6 +103,7 @@ func (s *store) Read(_ context.Context, topic string, after uint64, limit int) (
 	for _, e := range s.topics[topic] {
 		if e.Cursor > after && len(page) < limit {
 			page = append(page, e)
+			s.readTo = max(s.readTo, e.Cursor)
 		}
 	}
 	return page, s.failing
@@ -125,6 +127,30 @@ func (s *store) add(topic, namespace string, n int) (last uint64) {
 	}
 	s.wake()
 	return s.cursor
+}
+
+// addSized appends an event whose payload has that many bytes, at least 8.
+func (s *store) addSized(topic string, size int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.cursor += 3
+	s.topics[topic] = append(s.topics[topic], session.Event{
+		Topic: topic, Cursor: s.cursor, OccurredAt: "2026-01-02T03:04:05Z", Namespace: "local",
+		Payload: []byte(`{"x":"` + strings.Repeat("x", size-8) + `"}`),
+	})
+	s.wake()
+}
+
+// unread is how many bytes of payloads were read after the cursor.
+func (s *store) unread(topic string, after uint64) (bytes int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.topics[topic] {
+		if e.Cursor > after && e.Cursor <= s.readTo {
+			bytes += len(e.Payload)
+		}
+	}
+	return bytes
 }
 
 // prune forgets the topic's events up to a cursor.

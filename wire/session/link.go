@@ -36,7 +36,7 @@ func (c *Client) handshake(ctx context.Context) (*link, error) {
 	}
 	l := &link{
 		client: c, to: &transport{ReadWriteCloser: rwc}, gate: wire.NewClientGate(),
-		out:    newOutbox(0, func() uint64 { return 0 }),
+		out:    newOutbox(0, 0, func() uint64 { return 0 }),
 		places: make(chan struct{}, c.cfg.InFlight), lost: make(chan struct{}), room: make(chan struct{}, 1),
 		pending: map[wire.OperationID]*call{}, feeds: map[string]*Subscription{},
 	}

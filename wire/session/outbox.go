@@ -13,13 +13,14 @@ type outbox struct {
 	frames []wire.Frame
 	bytes  int // of the results in frames
 	events []queuedEvent
+	held   int        // bytes of the payloads in events
 	last   wire.Frame // the error to end with, if any
 	state  outboxState
 
-	maxEvents int
-	current   func() uint64 // the generation of the policy
-	wake      chan struct{} // for the writer
-	ended     chan struct{} // closed with the first state but open
+	maxEvents, maxHeld int
+	current            func() uint64 // the generation of the policy
+	wake               chan struct{} // for the writer
+	ended              chan struct{} // closed with the first state but open
 }
 
 type outboxState uint8
@@ -36,8 +37,11 @@ type queuedEvent struct {
 	event Event
 }
 
-func newOutbox(maxEvents int, current func() uint64) *outbox {
-	return &outbox{maxEvents: maxEvents, current: current, wake: make(chan struct{}, 1), ended: make(chan struct{})}
+func newOutbox(maxEvents, maxHeld int, current func() uint64) *outbox {
+	return &outbox{
+		maxEvents: maxEvents, maxHeld: maxHeld, current: current,
+		wake: make(chan struct{}, 1), ended: make(chan struct{}),
+	}
 }
 
 // put queues a frame; false when the connection is ending.
@@ -53,19 +57,31 @@ func (o *outbox) put(f wire.Frame) bool {
 	return true
 }
 
-// putEvent queues an event; false when the queue is full. On an ending connection it does nothing.
-func (o *outbox) putEvent(sub *subscription, e Event) bool {
+// queued is what became of an event that was to be queued.
+type queued uint8
+
+const (
+	eventQueued queued = iota // or dropped, on a connection that is ending
+	eventsMany                // there are as many as there may be
+	eventsHeavy               // its payload finds no room beside the others
+)
+
+// putEvent queues an event. One that is alone may be of any size.
+func (o *outbox) putEvent(sub *subscription, e Event) queued {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.state != outboxOpen {
-		return true
-	}
-	if len(o.events) >= o.maxEvents {
-		return false
+	switch {
+	case o.state != outboxOpen:
+		return eventQueued
+	case len(o.events) >= o.maxEvents:
+		return eventsMany
+	case len(o.events) > 0 && o.held+len(e.Payload) > o.maxHeld:
+		return eventsHeavy
 	}
 	o.events = append(o.events, queuedEvent{sub, e})
+	o.held += len(e.Payload)
 	signal(o.wake)
-	return true
+	return eventQueued
 }
 
 // load is how many frames and how many bytes of results are queued.
@@ -75,11 +91,12 @@ func (o *outbox) load() (frames, bytes int) {
 	return len(o.frames), o.bytes
 }
 
-// eventRoom is how many events the queue still takes.
-func (o *outbox) eventRoom() int {
+// eventRoom is how many events the queue still takes, and how many bytes of payloads beside those that
+// are in it. An empty queue takes an event of any size.
+func (o *outbox) eventRoom() (events, bytes int, empty bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return o.maxEvents - len(o.events)
+	return o.maxEvents - len(o.events), max(0, o.maxHeld-o.held), len(o.events) == 0
 }
 
 // finish ends the connection once what is queued has been written, with a last error frame if it is
@@ -91,7 +108,7 @@ func (o *outbox) finish(last wire.Frame) {
 	if o.state != outboxOpen {
 		return
 	}
-	o.state, o.last, o.events = outboxEnding, last, nil
+	o.state, o.last, o.events, o.held = outboxEnding, last, nil, 0
 	close(o.ended)
 	signal(o.wake)
 }
@@ -103,7 +120,7 @@ func (o *outbox) breakOff() {
 	if o.state == outboxOpen {
 		close(o.ended)
 	}
-	o.state, o.frames, o.events, o.bytes = outboxBroken, nil, nil, 0
+	o.state, o.frames, o.events, o.bytes, o.held = outboxBroken, nil, nil, 0, 0
 	signal(o.wake)
 }
 
@@ -140,13 +157,17 @@ func (o *outbox) take(b *batch) {
 // takeEvents takes the events whose subscriptions the policy of this moment has been asked about. An
 // event of another holds back what is behind it.
 func (o *outbox) takeEvents(b *batch) {
-	taken, generation := 0, o.current()
+	taken, bytes, generation := 0, 0, o.current()
 	for _, q := range o.events {
 		view := q.sub.view.Load()
 		if !view.gone && view.generation != generation || len(b.events) >= eventPage {
 			break
 		}
+		if taken > 0 && bytes+len(q.event.Payload) > eventBatch {
+			break // what the writer holds takes memory beside the queue
+		}
 		taken++
+		bytes += len(q.event.Payload)
 		if !view.gone && view.sees(q.event) {
 			b.events = append(b.events, q)
 		}
@@ -154,6 +175,7 @@ func (o *outbox) takeEvents(b *batch) {
 	rest := copy(o.events, o.events[taken:])
 	clear(o.events[rest:])
 	o.events = o.events[:rest]
+	o.held -= bytes
 	b.room = b.room || taken > 0
 }
 

@@ -133,18 +133,17 @@ func (c *conn) feedAll(ctx context.Context) (fed, error) {
 }
 
 // feed queues the next page of a subscription. Until it has caught up with its topic it waits for room
-// in the queue, since history can be longer than that; then a full queue means that the peer does not
-// keep up.
+// in the queue, since history can be longer than that; then a queue with as many events as it may have
+// means that the peer does not keep up. For room in bytes it waits in either case: large events stay in
+// the store.
 func (c *conn) feed(ctx context.Context, sub *subscription) (fed, error) {
 	v := sub.view.Load()
 	if v.gone {
 		return feedDone, nil
 	}
-	limit := eventPage
-	if !sub.live {
-		if limit = min(limit, c.out.eventRoom()); limit <= 0 {
-			return feedDone, nil
-		}
+	limit := c.page(sub)
+	if limit <= 0 {
+		return feedDone, nil
 	}
 	head, ok, err := c.retained(ctx, sub)
 	if err != nil || !ok {
@@ -158,6 +157,10 @@ func (c *conn) feed(ctx context.Context, sub *subscription) (fed, error) {
 	if err != nil {
 		return feedDone, err
 	}
+	sub.page, sub.heavy = len(events), sub.heavy/2
+	for _, e := range events {
+		sub.heavy = max(sub.heavy, len(e.Payload))
+	}
 	// Asked again: what was pruned between the first answer and the reading would be a gap.
 	if _, ok, err = c.retained(ctx, sub); err != nil || !ok {
 		return feedOver, err
@@ -166,19 +169,40 @@ func (c *conn) feed(ctx context.Context, sub *subscription) (fed, error) {
 		if e.Cursor <= sub.cursor {
 			return feedDone, fmt.Errorf("cursor %d of topic %s came after %d", e.Cursor, sub.topic, sub.cursor)
 		}
+		if v.sees(e) {
+			switch c.out.putEvent(sub, e) {
+			case eventsMany:
+				c.fail(wire.SubscriberOverflow, "events come faster than they are read; resume from the last cursor")
+				return feedOver, nil
+			case eventsHeavy:
+				return feedDone, nil // it is read again when there is room
+			}
+		}
 		sub.cursor = e.Cursor
-		if !v.sees(e) {
-			continue
-		}
-		if !c.out.putEvent(sub, e) {
-			c.fail(wire.SubscriberOverflow, "events come faster than they are read; resume from the last cursor")
-			return feedOver, nil
-		}
 	}
 	if len(events) == 0 {
 		return feedDone, nil
 	}
 	return feedMore, nil
+}
+
+// page is how many events to read for a subscription: as many as there is room for if they are like the
+// last ones, and at most twice as many as those were. 0 is to wait until the writer makes room.
+func (c *conn) page(sub *subscription) int {
+	events, bytes, empty := c.out.eventRoom()
+	limit := min(eventPage, max(1, 2*sub.page))
+	switch {
+	case events <= 0 && !sub.live:
+		return 0
+	case events <= 0: // one that may be seen is one too many
+		return max(1, min(limit, eventBatch/max(1, sub.heavy)))
+	case !sub.live:
+		limit = min(limit, events)
+	}
+	if !empty && bytes < sub.heavy {
+		return 0
+	}
+	return max(1, min(limit, bytes/max(1, sub.heavy)))
 }
 
 // retained is the topic's head; false when events after the subscription's cursor are gone, which ends

@@ -25,6 +25,8 @@ type subscription struct {
 	view   atomic.Pointer[view]
 	cursor uint64 // of the last event that was queued or skipped
 	live   bool   // it has caught up with the topic once
+	page   int    // how many events the last page had
+	heavy  int    // bytes that an event is expected to have: the heaviest of late
 }
 
 // view is what a subscription may see, and by which policy. It is never changed, only replaced.
