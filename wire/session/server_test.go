@@ -218,20 +218,25 @@ func TestServerAnswers(t *testing.T) {
 		"ErrJSON":   {func(int, int) ([]byte, bool) { return []byte("{"), true }, true},
 		"ErrNil":    {func(int, int) ([]byte, bool) { return nil, true }, true},
 		"ErrDeep":   {func(int, int) ([]byte, bool) { return []byte(deep(127)), true }, true},
+		"ErrDeeper": {func(int, int) ([]byte, bool) { return []byte(deep(128)), true }, true},
 		"ErrLarge":  {func(size, _ int) ([]byte, bool) { return []byte(`"` + strings.Repeat("x", size-1) + `"`), true }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			noLeak(t)
-			first := true
 			h := &handler{}
-			h.request = func(_ context.Context, _ session.Peer, _ session.Request, size, depth int) ([]byte, bool) {
-				if first {
-					first = false
+			h.request = func(_ context.Context, _ session.Peer, req session.Request, size, depth int) ([]byte, bool) {
+				if req.Ops == "" {
 					return c.answer(size, depth)
 				}
 				return []byte("2"), true
 			}
-			p := connect(t, newServer(t, session.Config{Handler: h, MaxPayload: 8192}))
+			s := newServer(t, session.Config{Handler: h, MaxPayload: 8192})
+			p, other := connect(t, s), connect(t, s)
+			asks := func(p *peer, id string) {
+				p.send(`{"kind":"request","id":"` + id + `","ops":"two"}`)
+				p.gets(`{"kind":"response","id":"` + id + `","result":2}`)
+			}
+			asks(other, "before")
 			p.send(`{"kind":"request","id":"a","ops":""}`)
 			answer := p.next()
 			require.LessOrEqual(t, len(answer), 8192)
@@ -241,8 +246,8 @@ func TestServerAnswers(t *testing.T) {
 			} else {
 				require.Contains(t, answer, `{"kind":"response","id":"a","result":`)
 			}
-			p.send(`{"kind":"request","id":"b","ops":""}`)
-			p.gets(`{"kind":"response","id":"b","result":2}`)
+			asks(p, "b")
+			asks(other, "after")
 		})
 	}
 }
