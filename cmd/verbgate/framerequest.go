@@ -5,12 +5,48 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/verbgate/verbgate/dispatcher/request"
 	"github.com/verbgate/verbgate/wire"
 	"github.com/verbgate/verbgate/wire/session"
 )
+
+// Keys of the configuration that say which namespaces a call is about.
+const (
+	keyNamespace = "namespace"
+	keyVisible   = "visible"
+)
+
+// saidBy is the flag or the variable that gives this command the key's value, and empty when none does.
+func (c *cli) saidBy(key string) string {
+	for _, kv := range c.flags.set {
+		if name, _, _ := strings.Cut(kv, "="); name == key {
+			return "--set " + key
+		}
+	}
+	for _, s := range shorthands {
+		if s.key == key && c.flags.shorthand.Changed(s.flag) {
+			return "--" + s.flag
+		}
+	}
+	if lookup(c.environ, envName(key)) != "" {
+		return envName(key)
+	}
+	return ""
+}
+
+// noNamespaces refuses flags and variables about namespaces where the server cannot be told of them: what
+// was asked would be done, and in another namespace. instead is what to write.
+func (c *cli) noNamespaces(instead string) error {
+	for _, key := range []string{keyNamespace, keyVisible} {
+		if by := c.saidBy(key); by != "" {
+			return &usageError{fmt.Errorf("%s does not reach the server: %s", by, instead)}
+		}
+	}
+	return nil
+}
 
 // requestFramed sends the request to a server of the framed protocol and prints the envelope.
 func (c *cli) requestFramed(ctx context.Context, cfg *config, f remoteFlags, ops string) error {
@@ -28,7 +64,17 @@ func (c *cli) requestFramed(ctx context.Context, cfg *config, f remoteFlags, ops
 		return noSession(name, err)
 	}
 	defer client.Close() // it has nothing to say: the answer is here, or is not
-	result, err := client.Request(ctx, session.ClientRequest{Ops: strings.TrimSpace(ops)})
+	req := session.ClientRequest{Ops: strings.TrimSpace(ops)}
+	// A configuration file may be the server's own, so what is in it goes only where the server takes it:
+	// elsewhere it knows its callers' namespaces by other means, and refuses to be told.
+	shared, preset := strings.HasPrefix(f.server, schemeUnix), defaults()
+	if c.saidBy(keyNamespace) != "" || shared && cfg.Namespace != preset.Namespace {
+		req.Namespace = wire.Some(cfg.Namespace)
+	}
+	if c.saidBy(keyVisible) != "" || shared && !slices.Equal(cfg.Visible, preset.Visible) {
+		req.VisibleNamespaces = wire.Some(cfg.Visible)
+	}
+	result, err := client.Request(ctx, req)
 	if err != nil {
 		return framedError(name, err)
 	}

@@ -62,6 +62,9 @@ func (c *cli) requestRemote(ctx context.Context, f remoteFlags, ops string) erro
 	if err != nil || target.Host == "" || (target.Scheme != "http" && target.Scheme != "https") {
 		return &usageError{fmt.Errorf("--server %s: write a URL, as http://127.0.0.1:7433/mcp, or a socket, as unix://", f.server)}
 	}
+	if err := c.noNamespaces(`leave it out, and name the namespace in the operation, as list(kind="note", namespace="team-a")`); err != nil {
+		return err
+	}
 	token, err := c.token(cfg, f, target)
 	if err != nil {
 		return &startError{err}

@@ -60,6 +60,9 @@ Exit codes: 0 it was ended by a signal; 1 the server refused the topic or the cu
 			if !framed(server) {
 				return &usageError{fmt.Errorf("--server %s: events come over the framed protocol; write unix://, unix:///path or tls://host:port, as serve --listen has it", server)}
 			}
+			if err := c.noNamespaces("leave it out; a subscription shows the events of every namespace that the server lets you read"); err != nil {
+				return err
+			}
 			dial, name, err := cfg.dialer(server, tls)
 			if err != nil {
 				return err
