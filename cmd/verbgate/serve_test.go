@@ -32,7 +32,7 @@ type served struct {
 	t         *testing.T
 	cmd       *exec.Cmd
 	lines     chan map[string]any // its log
-	log       bytes.Buffer        // what was read of it; read after the process ended
+	log       syncBuffer          // what was read of it so far
 	done      chan error
 	url       string
 	tokenFile string
