@@ -46,10 +46,10 @@ var house = map[string]room{
 	"policy/cel":         {ours: []string{"policy", "packs"}, outside: []string{"github.com/google/cel-go"}},
 	"policy/suite":       {ours: []string{"policy", "policy/opa", "policy/cel", "dispatcher", "dispatcher/request", "packs"}},
 	"dispatcher":         {ours: []string{"policy", "packs", "dispatcher/request"}, outside: []string{"github.com/google/uuid"}},
-	"dispatcher/audit":   {ours: []string{"dispatcher", "policy", "packs", "packs/sqlite"}, outside: []string{"github.com/google/uuid"}},
+	"dispatcher/audit":   {ours: []string{"dispatcher", "policy", "packs", "packs/sqlite"}},
 	"wire":               {},
 	"wire/session":       {ours: []string{"wire"}, outside: []string{"golang.org/x/sys/unix"}}, // the peer of a socket on macOS
-	"wire/mcp":           {ours: []string{"dispatcher", "dispatcher/request", "packs", "policy"}, outside: []string{"github.com/mark3labs/mcp-go", "github.com/google/uuid"}},
+	"wire/mcp":           {ours: []string{"dispatcher", "dispatcher/request", "packs"}, outside: []string{"github.com/mark3labs/mcp-go", "github.com/google/uuid"}},
 	"policytests":        {},
 	"cmd/verbgate":       {ours: everything, outside: []string{"github.com/spf13/", "github.com/google/uuid", "github.com/goccy/go-yaml", "github.com/mark3labs/mcp-go/client", "github.com/mark3labs/mcp-go/mcp"}},
 }
